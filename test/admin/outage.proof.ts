@@ -27,7 +27,7 @@ it('every operation is answered while Redis is frozen, and none is half done', a
     expect(await Promise.all(answered)).toEqual(wanted)
     for (const dryRun of [true, false]) {
       const { body } = await act('reset', { key: 'user ada', dryRun })
-      expect(body.detail).toMatch(/not begun|Nothing was begun/)
+      expect(body.detail).toMatch(/not started|Nothing was started/)
     }
   } finally {
     redis.resume()

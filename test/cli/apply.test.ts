@@ -62,7 +62,7 @@ describe.each(storeKinds)('sluice apply on %s', (kind) => {
     const now = [{ limit: 8 }, { burst: 300 }, { mode: 'enforce' }, { enforce: { share: 0.9 } }]
     expect(policies.file.policies).toMatchObject(now)
     const again = await apply(changes, '--yes')
-    expect([again.exitCode, again.stderr]).toEqual([0, expect.stringContaining('in force already')])
+    expect([again.exitCode, again.stderr]).toEqual([0, expect.stringContaining('already in force')])
     expect(policies.state.number).toBe(number + 1)
     await visit('new')
     expect(await visit('new')).toBe(429)
@@ -114,7 +114,7 @@ describe.each(storeKinds)('sluice apply on %s', (kind) => {
     }
     const { exitCode, stderr } = await apply(changes, '--yes')
     expect(exitCode).toBe(1)
-    expect(stderr).toContain('needs a deploy: policies.burst.window, and then counts anew\n')
+    expect(stderr).toContain('needs a deploy: policies.burst.window, and then starts a new count\n')
     expect(stderr).toContain('needs a deploy: policies.bucket.burst')
     expect(stderr).toContain('needs a deploy: routes./health')
     expect(stderr).toContain('Nothing was changed')
@@ -141,7 +141,7 @@ describe.each(storeKinds)('sluice apply on %s', (kind) => {
       return 'y\r'
     })
     expect(ran.stderr).toContain('policies.burst.limit: 5 → 6')
-    expect(ran.stderr).toContain('Go on? [y/N]')
+    expect(ran.stderr).toContain('Continue? [y/N]')
     expect(ran.stderr).toContain('the policies were changed in the meantime')
     expect([ran.exitCode, ran.stdout]).toEqual([3, ''])
     expect(policies.state.entries).toMatchObject([{ value: 9 }])

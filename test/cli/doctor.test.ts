@@ -78,7 +78,7 @@ describe('sluice doctor', () => {
     for (const check of ['connection', 'version', 'clock', 'rights', 'decision', 'latency']) {
       expect(of(check)?.severity, check).toBe('ok')
     }
-    expect(of('proxy')?.seen).toContain('not looked at')
+    expect(of('proxy')?.seen).toContain('not checked')
     const keys = await redis.cli('KEYS', '*')
     for (const key of Array.isArray(keys) ? keys : []) {
       expect(await redis.cli('PTTL', String(key))).toBeGreaterThan(0)
@@ -167,7 +167,7 @@ describe('the connection', () => {
       return isSilent ? '' : reply
     })
     const { of, findings } = await examine(url, '--timeout', '1s')
-    expect(of('server')).toMatchObject(finding('error', 'fell silent'))
+    expect(of('server')).toMatchObject(finding('error', 'stopped answering'))
     expect(findings.map(({ check }) => check)).toEqual(['connection', 'server', 'proxy'])
   })
 })
@@ -276,7 +276,7 @@ describe('a proxy that is trusted', () => {
     expect(found?.severity).toBe(severity)
     if (severity !== 'error') return
     expect(found?.fix).toContain(`app.set('trust proxy', 1)`)
-    expect(found?.fix).toContain('asked past the proxy, a count such as 1 is expected to fail')
+    expect(found?.fix).toContain('bypassed the proxy, a count such as 1 is expected to fail')
     expect(found?.fix).toContain(`app.set('trust proxy', '10.0.0.0/8')`)
   })
 

@@ -67,7 +67,9 @@ policies:
     expect(dry.stdout).toMatch(/would be reset\n {2}burst\n.*nothing was changed/s)
     const unasked = await sluice(['reset', 'user ada', ...because])
     expect(unasked.exitCode).toBe(2)
-    expect(unasked.stderr).toContain('Nothing was changed: there is nobody to ask. Add --yes')
+    expect(unasked.stderr).toContain(
+      'Nothing was changed: confirmation needs a terminal. Add --yes',
+    )
     const other = await sluice(['reset', 'user ada', '--policy', 'nothing', ...because, '--yes'])
     expect([other.exitCode, other.stderr]).toEqual([2, expect.stringContaining('nothing')])
     expect(await visit('ada')).toBe(429)
@@ -130,14 +132,14 @@ policies:
       expect(stderr).toBe(`error: This needs the role ${role}.\n`)
     }
     const { stderr } = await sluice(['top'], 'nobody')
-    expect(stderr).toBe('error: You are not authorised. Set SLUICE_ADMIN_TOKEN to a token.\n')
+    expect(stderr).toBe('error: You are not authorised. Set SLUICE_ADMIN_TOKEN.\n')
     expect(policies.state.kill).toBe('none')
   })
 })
 
 describe('the way to the admin API', () => {
   it.each([
-    [[], {}, 'Give --url or SLUICE_ADMIN_URL'],
+    [[], {}, 'Set --url or SLUICE_ADMIN_URL'],
     [['--url', 'host'], {}, 'must be https://host/path'],
     [['--url', 'https://ada:hunter2@host/limits'], {}, 'without user and password'],
     [['--url', 'http://127.0.0.1:1/limits'], {}, '127.0.0.1:1 does not answer: '],
@@ -172,7 +174,7 @@ describe('the way to the admin API', () => {
     expect(stderr).toContain('It redirects to /elsewhere')
   })
 
-  const foreign = 'something else than the admin API'
+  const foreign = "did not answer like Sluice's admin API"
   const [none, shown] = ['{"detail":"no metrics\\u001b[2J here"}', 'no metrics\\u{1b}[2J here\n']
 
   it.each([
@@ -199,7 +201,7 @@ describe('the way to the admin API', () => {
       send()
     })
     const { exitCode, stderr } = await runSluice(['top', '--url', url])
-    expect([exitCode, stderr]).toEqual([2, expect.stringContaining('something else than')])
+    expect([exitCode, stderr]).toEqual([2, expect.stringContaining('did not answer like')])
     expect(sent).toBeLessThan(1_000)
   })
 })

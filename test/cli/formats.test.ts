@@ -120,7 +120,7 @@ describe('bad input', () => {
     [['simulate', 'none.log', '-p', policies], 'none.log cannot be read: ENOENT'],
     [['simulate', fileOf('empty.log', ''), '-p', policies], 'the log has no requests'],
     [['simulate', fileOf('odd.log', 'x\ny\n'), '-p', policies], 'none of the formats'],
-    [[...simulate, '--format', 'iis'], '--format iis is no format: take auto'],
+    [[...simulate, '--format', 'iis'], '--format iis is unknown: use auto'],
     [[...simulate, '--format', '$status$request'], 'nothing between $status and $request'],
     [[...simulate, '--format', '$status $request'], 'no variable for a time'],
     [[...simulate, '--format', 'json'], '--format json needs --fields with time, ip'],

@@ -5,7 +5,7 @@ import { atTerminal } from './run-sluice.ts'
 describe('a secret that is asked for', () => {
   it('is not shown', async () => {
     const ran = await atTerminal(['doctor'], { answer: () => 'redis://:hunter2@127.0.0.1:1\r' })
-    expect(ran.stderr).toContain('Address of Redis (is not shown): ')
+    expect(ran.stderr).toContain('Address of Redis (hidden): ')
     expect(ran.stdout).toContain('ECONNREFUSED')
     expect(ran.stdout + ran.stderr).not.toContain('hunter2')
     expect(ran.exitCode).toBe(1)
@@ -23,7 +23,7 @@ describe('a secret that is asked for', () => {
     const { url } = await startFleet()
     const env = { SLUICE_ADMIN_URL: url }
     const ran = await atTerminal(['top', '--once'], { env, answer: () => 'token-of-viewer\r' })
-    expect(ran.stderr).toContain('(is not shown): ')
+    expect(ran.stderr).toContain('(hidden): ')
     expect(ran.stdout).toContain('0 denied')
     expect(ran.stdout + ran.stderr).not.toContain('token-of-viewer')
     expect(ran.exitCode).toBe(0)

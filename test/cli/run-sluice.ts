@@ -45,7 +45,7 @@ export async function atTerminal(args: readonly string[], { env = {}, answer }: 
   const stdin = Object.assign(new PassThrough(), { isTTY: true })
   const { signal } = new AbortController()
   const running = runCli(args, { stdin, ...outputs, env: { NO_COLOR: '1', ...env }, signal })
-  await until('it asks', () => /not shown\): |\[y\/N\] /.test(written.stderr))
+  await until('it asks', () => /hidden\): |\[y\/N\] /.test(written.stderr))
   stdin.write(await answer())
   return { exitCode: await running, ...written }
 }

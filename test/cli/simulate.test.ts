@@ -133,7 +133,7 @@ describe('sluice simulate', () => {
       lines.map(({ at }) => ({ at, d: undefined })),
     )
     expect(without.totals.denied).toBe(0)
-    expect(without.notes.join()).toContain(`3 requests have no duration, so 'flight' takes them`)
+    expect(without.notes.join()).toContain(`3 requests have no duration, so 'flight' assumes`)
     const queue = { name: 'queue', algorithm: 'leaky-bucket', limit: 1, window: '1s', queue: 2 }
     const held = await simulated({ policies: [queue] }, atTimes(0, 1, 2, 3))
     expect(held.totals).toMatchObject({ allowed: 3, delayed: 2, denied: 1 })
@@ -152,10 +152,10 @@ describe('sluice simulate', () => {
     const tenant = ['--key', 'tenant=field:tenant']
     const assumed = await simulated(file, lines, tenant)
     expect(assumed.totals).toMatchObject({ denied: 3, clients: 2 })
-    expect(assumed.notes.slice(0, 3).map((note) => note.split(' is ')[0])).toEqual([
-      'the cost of a request',
-      'responses to refund',
-      'the tier of a request',
+    expect(assumed.notes.slice(0, 3).map((note) => note.split(', which')[0])).toEqual([
+      "'weight' in code computes the cost of a request",
+      "'failed' in code computes responses to refund",
+      "'plan' in code computes the tier of a request",
     ])
     const values = ['weight=field:weight', 'plan=field:plan', 'failed=status:500']
     const given = values.flatMap((value) => ['--value', value])
@@ -195,7 +195,7 @@ describe('sluice simulate', () => {
     const lines = atTimes(0, 1, 2, 3, 4)
     const { notes, totals } = await simulated(file, lines, ['--key', `user=${given}`])
     expect(notes).toEqual([
-      `no request has a value for --key user=${given}; see how the log names it, or give --key user=ip`,
+      `no request has a value for --key user=${given}; check its name in the log, or pass --key user=ip`,
     ])
     expect(totals.denied).toBe(4)
     expect(warn).not.toHaveBeenCalled()
@@ -206,7 +206,7 @@ describe('sluice simulate', () => {
     expect(exitCode).toBe(2)
     expect(stderr).toContain(`name a key 'tenant'`)
     expect(stderr).toContain('--key tenant=header:')
-    expect(stderr).toContain('or --key tenant=ip where the log has neither')
+    expect(stderr).toContain('or --key tenant=ip if the log has neither')
   })
 
   it('lists mistakes of the policy file by line and column', async () => {

@@ -21,7 +21,7 @@ function processTerminal(): Terminal {
   }
 }
 
-/** Aborted by the first Ctrl-C. The second one ends the process, as it does without this. */
+/** Aborted by the first Ctrl-C. The second one ends the process, as usual. */
 function interrupted(): AbortSignal {
   const abort = new AbortController()
   for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => abort.abort())

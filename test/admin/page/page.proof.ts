@@ -124,7 +124,7 @@ describe('policies', () => {
     await set(4)
     await page.getByLabel('Reason').fill('second')
     await page.getByRole('button', { name: 'Apply' }).click()
-    await text('Somebody else has changed the policies')
+    await text('Someone else has changed the policies')
     expect((await suite.api.policies.status()).entries).toMatchObject([{ value: 4 }])
   }, 60_000)
 
@@ -137,10 +137,10 @@ describe('policies', () => {
     await text('Every request passes, uncounted.')
     await page.getByText('Count only', { exact: true }).click()
     await confirm(page, 'Count only')
-    await text('The kill switch is thrown')
+    await text('The kill switch is on')
     expect(await login('dora')).toBe(200)
     await show(page, 'Overview')
-    await text('The kill switch is thrown')
+    await text('The kill switch is on')
   }, 60_000)
 
   it('are changed by the keyboard alone; Escape leaves, and the focus returns', async () => {

@@ -16,7 +16,7 @@ describe('sluice simulate --html', () => {
     const html = at('report.html')
     const ran = await runSluice([...simulate, '--html', html])
     expect(ran.exitCode).toBe(0)
-    expect(ran.stderr).toContain(`The report is in ${html}\n`)
+    expect(ran.stderr).toContain(`Wrote the report to ${html}\n`)
     const [, data = ''] = /id="data">(.*?)<\/script>/s.exec(readFileSync(html, 'utf8')) ?? []
     const totals = { requests: 4, denied: 1, clients: 1, clientsDenied: 1 }
     expect(JSON.parse(data)).toMatchObject({ totals })
@@ -31,7 +31,7 @@ describe('sluice simulate --html', () => {
     const words = [...args, file]
     const ran = await runSluice(words)
     expect([ran.exitCode, ran.stdout]).toEqual([2, ''])
-    expect(ran.stderr).toContain(`${file} is there already; --force replaces it`)
+    expect(ran.stderr).toContain(`${file} already exists; --force overwrites it`)
     expect(readFileSync(file, 'utf8')).toBe('mine')
     expect((await runSluice([...words, '--force'])).exitCode).toBe(0)
     expect(readFileSync(file, 'utf8')).not.toBe('mine')
@@ -49,14 +49,14 @@ describe('sluice simulate --html', () => {
     const before = readFileSync(file, 'utf8')
     const ran = await runSluice([...words, '--force'])
     expect([ran.exitCode, ran.stdout]).toEqual([2, ''])
-    expect(ran.stderr).toContain(`${file} would replace a file that is read; name another`)
+    expect(ran.stderr).toContain(`${file} would overwrite an input file; choose another`)
     expect(readFileSync(file, 'utf8')).toBe(before)
   })
 
   it('writes no file twice', async () => {
     const file = at('twice.txt')
     const ran = await runSluice([...simulate, '--html', file, '--decisions', file])
-    expect([ran.exitCode, ran.stderr]).toEqual([2, expect.stringContaining('written already')])
+    expect([ran.exitCode, ran.stderr]).toEqual([2, expect.stringContaining('already an output')])
   })
 
   it('says before it reads the log that a file cannot be written', async () => {

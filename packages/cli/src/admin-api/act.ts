@@ -15,8 +15,8 @@ export interface ActOptions extends FleetOptions {
 export function actOptions(command: Command): Command {
   return fleetOptions(command)
     .requiredOption('--reason <text>', 'one line for the audit trail')
-    .option('--dry-run', 'tell what would change, and change nothing')
-    .option('--yes', 'do not ask before the change')
+    .option('--dry-run', 'show what would change, without changing anything')
+    .option('--yes', 'do not ask for confirmation')
 }
 
 interface Action<Answer extends TSchema> {
@@ -24,7 +24,7 @@ interface Action<Answer extends TSchema> {
   readonly body: object
   readonly answer: Answer
   readonly ifMatch?: string | undefined
-  /** The lines for a person: the changes before, and the changes after. */
+  /** Lines for people: the changes before and after the action. */
   describe(answer: Static<Answer>): string
 }
 
@@ -45,10 +45,12 @@ export async function act<Answer extends TSchema>(
   }
   if (!yes) {
     if (!canAsk(terminal)) {
-      throw new CliError('Nothing was changed: there is nobody to ask. Add --yes, or --dry-run.')
+      throw new CliError(
+        'Nothing was changed: confirmation needs a terminal. Add --yes or --dry-run.',
+      )
     }
     terminal.stderr.write(describe(preview))
-    if (!(await askYes(terminal, 'Go on?'))) {
+    if (!(await askYes(terminal, 'Continue?'))) {
       throw new CliError('Nothing was changed.')
     }
   }

@@ -14,7 +14,7 @@ export interface FleetOptions {
 
 export function fleetOptions(command: Command): Command {
   return command
-    .option('--url <url>', 'address of the mount of @sluice/admin (default: SLUICE_ADMIN_URL)')
+    .option('--url <url>', 'URL where @sluice/admin is mounted (default: SLUICE_ADMIN_URL)')
     .option('--json', 'print the answer as JSON')
 }
 
@@ -34,16 +34,16 @@ export interface Answered<Answer extends TSchema> {
 }
 
 const timeoutMs = 10_000
-/** The longest answer that is read, in bytes. */
+/** Maximum size of an answer, in bytes. */
 const maxLength = 16_000_000
 
-/** The admin API of a fleet. Its rights are those of the token. */
+/** The admin API of a fleet. The token determines the roles. */
 export class AdminApi {
   readonly #terminal: Terminal
   readonly #base: URL
   #token: string | undefined
 
-  /** @throws CliError without an address, or with one that cannot be */
+  /** @throws CliError without an address, or for an invalid one */
   constructor(terminal: Terminal, { url }: FleetOptions) {
     const { SLUICE_ADMIN_URL, SLUICE_ADMIN_TOKEN } = terminal.env
     this.#terminal = terminal
@@ -57,9 +57,9 @@ export class AdminApi {
   }
 
   /**
-   * Asks one operation. A request that is refused for want of a token is asked again with one.
+   * Calls one operation. If it is refused without a token, asks for the token and retries.
    * @param path under `api/v1/`
-   * @throws CliError with the message of the API
+   * @throws CliError with the API's message
    */
   async ask<Answer extends TSchema>(path: string, asked: Asked<Answer>): Promise<Answered<Answer>> {
     const response = await this.#send(path, asked)
@@ -67,7 +67,7 @@ export class AdminApi {
     if (!isRefused || this.#token !== undefined || !canAsk(this.#terminal)) {
       return read(response, asked.answer, this.#hint(response.status))
     }
-    const token = await askSecret(this.#terminal, `Token for ${this.host} (is not shown): `)
+    const token = await askSecret(this.#terminal, `Token for ${this.host} (hidden): `)
     this.#checkToken(token)
     this.#token = token
     return read(await this.#send(path, asked), asked.answer)
@@ -82,7 +82,7 @@ export class AdminApi {
       const response = await fetch(new URL(`api/v1/${path}`, this.#base), {
         method: body ? 'POST' : 'GET',
         headers,
-        // A token must not follow a redirect to somebody else.
+        // A token must not follow a redirect to another host.
         redirect: 'manual',
         signal: AbortSignal.any([this.#terminal.signal, AbortSignal.timeout(timeoutMs)]),
         ...(body && { body: JSON.stringify(body) }),
@@ -93,17 +93,17 @@ export class AdminApi {
       if (this.#terminal.signal.aborted) throw new CliError('Stopped.', exitCodes.failed, { cause })
       const reason = reasonOf(cause)
       throw new CliError(
-        `${this.#base.origin} does not answer: ${reason}. See that --url or SLUICE_ADMIN_URL is right.`,
+        `${this.#base.origin} does not answer: ${reason}. Check --url or SLUICE_ADMIN_URL.`,
         exitCodes.failed,
         { cause },
       )
     }
   }
 
-  /** Says where a token belongs, to somebody who gave none. */
+  /** Says where to put the token, if there was none. */
   #hint(status: number): string {
     const isRefused = status === 401 || status === 403
-    return isRefused && this.#token === undefined ? ' Set SLUICE_ADMIN_TOKEN to a token.' : ''
+    return isRefused && this.#token === undefined ? ' Set SLUICE_ADMIN_TOKEN.' : ''
   }
 
   #checkToken(token: string): void {
@@ -119,18 +119,18 @@ export class AdminApi {
   }
 }
 
-/** Asks an answer of the API by its address. @throws CliError when it is no address of a mount */
+/** Parses the address of the API. @throws CliError if it cannot be the address of a mount */
 function baseOf(text: string | undefined): URL {
   if (text === undefined) {
     throw new CliError(
-      'Give --url or SLUICE_ADMIN_URL: the address of the mount of @sluice/admin, such as https://api.example.com/limits.',
+      'Set --url or SLUICE_ADMIN_URL to the URL where @sluice/admin is mounted, such as https://api.example.com/limits.',
     )
   }
   const url = URL.canParse(text) ? new URL(text) : undefined
   const isHttp = url?.protocol === 'https:' || url?.protocol === 'http:'
   if (!url || !isHttp || url.username !== '' || url.password !== '') {
     throw new CliError(
-      'The address of the admin API must be https://host/path, without user and password: the token is in SLUICE_ADMIN_TOKEN.',
+      'The address of the admin API must be https://host/path, without user and password: put the token in SLUICE_ADMIN_TOKEN.',
     )
   }
   const path = url.pathname.replace(/(?:\/api\/v1)?\/*$/, '/')
@@ -153,7 +153,7 @@ function read<Answer extends TSchema>(
   if (status === 200) {
     if (Value.Check(answer, body)) return { body, etag: headers.get('etag') ?? undefined }
     throw new CliError(
-      `${host} answered something else than the admin API of Sluice. Give the address of its mount, such as https://api.example.com/limits.`,
+      `${host} did not answer like Sluice's admin API. Use the URL where it is mounted, such as https://api.example.com/limits.`,
     )
   }
   const message = detailOf(body) ?? `${host} answered ${status}.`
@@ -169,13 +169,13 @@ function detailOf(body: unknown): string | undefined {
   return typeof detail === 'string' && detail !== '' ? onOneLine(detail).slice(0, 2_000) : undefined
 }
 
-/** The text of an answer; an empty one for an answer that is too long to be read to its end. */
+/** Returns the text of an answer; '' for an answer that is too long. */
 async function boundedText({ body }: Response): Promise<string> {
   const chunks: Uint8Array[] = []
   let length = 0
   for await (const chunk of body ?? []) {
     length += chunk.length
-    // Leaving the loop ends the connection.
+    // Leaving the loop closes the connection.
     if (length > maxLength) return ''
     chunks.push(chunk)
   }
@@ -186,7 +186,7 @@ function parse(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {
-    // No JSON: the caller says so.
+    // Not JSON: the caller reports it.
     return undefined
   }
 }

@@ -1,6 +1,6 @@
 import { type Static, Type } from '@sinclair/typebox'
 
-// The answers of the admin API, as far as the commands read them. Later versions may add fields.
+// Answers of the admin API, as far as the commands read them. Later versions may add fields.
 
 const count = Type.Integer({ minimum: 0 })
 
@@ -9,7 +9,7 @@ export const liveAnswer = Type.Object({
   at: Type.Integer(),
   since: Type.Integer(),
   processes: count,
-  /** By what became of them. */
+  /** By result. */
   requests: Type.Record(Type.String(), count),
   store: Type.Object({ breaker: Type.String(), fallback: Type.Boolean(), instances: count }),
 })

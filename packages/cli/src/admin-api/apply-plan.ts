@@ -22,11 +22,11 @@ type Target = Pick<SetEntry, 'policy' | 'field'>
 
 export interface ApplyPlan {
   readonly set: readonly SetEntry[]
-  /** Entries that end, since the file of the fleet has the value already. */
+  /** Entries to remove, since the fleet's file already has the value. */
   readonly remove: readonly Target[]
-  /** Differences that no change at run time can make. */
+  /** Differences that cannot be applied at run time. */
   readonly needDeploy: readonly Difference[]
-  /** Overrides that were made at run time, and that the file does not have: they stay. */
+  /** Overrides made at run time that are not in the file: they stay. */
   readonly kept: readonly string[]
 }
 
@@ -34,7 +34,7 @@ interface Situation {
   readonly wanted: PolicyFile
   readonly inForce: PolicyFile
   readonly entries: PoliciesInForce['entries']
-  /** The differences that the end of all entries of fields would make. */
+  /** Differences that removing all field entries would make. */
   readonly withoutEntries: Change['differences']
 }
 
@@ -62,7 +62,7 @@ export function applyPlan(situation: Situation): ApplyPlan {
 }
 
 interface Step extends Pick<ApplyPlan, 'set' | 'remove'> {
-  /** The differences that it settles. */
+  /** The differences that it resolves. */
   readonly paths: readonly string[]
 }
 
@@ -83,18 +83,18 @@ function ofField(
   if (isChanged && base && isDeepStrictEqual(base.to, value)) {
     return { set: [], remove: [{ policy, field }], paths: [path] }
   }
-  // A burst that the file leaves out cannot be taken away by a value.
+  // No value can remove a burst that the file omits.
   if (value === undefined) return nothing
   return { set: [{ policy, field, value }], remove: [], paths: [path] }
 }
 
-/** Mode and share stand for one another: an entry of one ends an entry of the other. */
+/** Mode and share replace each other: an entry of one removes an entry of the other. */
 function ofMode(wanted: PolicyEntry, current: PolicyEntry, { entries }: Situation): Step {
   const { name: policy } = wanted
   if (isByFunction(wanted) || isByFunction(current)) return nothing
   const [share, mode] = [shareOf(wanted), wanted.mode ?? 'enforce']
   const paths = [`policies.${policy}.mode`, `policies.${policy}.enforce`]
-  // A mode that is left out, and one that is written, are one.
+  // An omitted mode and the default mode are the same.
   const isSame = share === shareOf(current) && mode === (current.mode ?? 'enforce')
   if (isSame) return { ...nothing, paths }
   const field = share === undefined ? 'mode' : 'share'
@@ -125,7 +125,7 @@ function ofOverrides({ wanted, inForce, entries }: Situation) {
   const current = new Map<string, OverrideEntry>()
   for (const override of inForce.overrides ?? []) {
     const id = idOf(override)
-    // The first one counts, and those of changes are first.
+    // The first one counts; those of changes come first.
     if (!current.has(id)) current.set(id, changed.get(id) ?? override)
   }
   const asked = (wanted.overrides ?? []).filter(

@@ -8,7 +8,7 @@ const maxNamed = 5
 export function describeChange(change: Change, terminal: Terminal): string {
   const { differences, affected, version, dryRun } = change
   const style = styleOf(terminal.stdout, terminal)
-  if (differences.length === 0) return 'No difference.\n'
+  if (differences.length === 0) return 'No differences.\n'
   const lines = differences.map(({ path, from, to, newCount }) => {
     const anew = newCount ? style('yellow', ' (counts anew)') : ''
     return `  ${style('bold', onOneLine(path))}: ${style('red', plain(from))} → ${style('green', plain(to))}${anew}\n`
@@ -19,7 +19,7 @@ export function describeChange(change: Change, terminal: Terminal): string {
   ])
   const unknown = affected.known
     ? ''
-    : `  Nobody can tell whom it touches: ${onOneLine(affected.why ?? '')}\n`
+    : `  The affected clients are unknown: ${onOneLine(affected.why ?? '')}\n`
   const heading = dryRun ? 'Differences:\n' : `Version ${onOneLine(version)} is in force:\n`
   return `${heading}${lines.join('')}${dryRun ? touched.join('') + unknown : ''}`
 }

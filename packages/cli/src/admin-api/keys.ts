@@ -14,7 +14,7 @@ export async function keyOf(terminal: Terminal, words: readonly string[]): Promi
   const isFromStdin = words.length === 1 && words[0] === '-'
   const key = (isFromStdin ? await text(terminal.stdin) : words.join(' ')).trim()
   if (key !== '') return key
-  throw new CliError('The key is empty. Give one such as: user ada')
+  throw new CliError('The key is empty. Enter one, such as: user ada')
 }
 
 export function describeLookup(found: Lookup, terminal: Terminal): string {
@@ -29,7 +29,7 @@ export function describeLookup(found: Lookup, terminal: Terminal): string {
 function rowOf(state: Lookup['policies'][number]): readonly Cell[] {
   const { policy, isPenalty, mode, allowed, limit, used, resetMs, retryAfterMs, denied } = state
   const { capacity, refillMs } = state
-  // A bucket holds a number of units, and its limit is what comes back in a window.
+  // A bucket has a capacity; its limit is the refill per window.
   const shownLimit =
     refillMs === undefined
       ? String(limit ?? 'depends on the request')

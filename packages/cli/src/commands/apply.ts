@@ -17,7 +17,7 @@ interface ApplyOptions extends ActOptions {
 
 export const apply: CliCommand = {
   usage: 'apply <file>',
-  summary: 'Put the limits of a policy file in force in a running fleet',
+  summary: 'Apply the limits of a policy file to a running fleet',
   notes: `Limits, bursts, modes, shares and overrides change without a deploy, all in one version, and no request
 loses its count. All else (algorithms, windows, keys, routes, new policies) needs the file to be deployed:
 sluice names it, and applies nothing unless --partial is given. Overrides made at run time stay.
@@ -26,7 +26,7 @@ ${fleetNotes}\nIt needs the role policies.`,
   examples: [
     ['sluice apply sluice.yaml --reason "launch day"', 'shows the differences, and asks'],
     ['sluice apply sluice.yaml --reason "launch day" --dry-run', 'shows the differences'],
-    ['sluice apply sluice.yaml --reason "launch day" --yes', 'unasked, for CI'],
+    ['sluice apply sluice.yaml --reason "launch day" --yes', 'without confirmation, for CI'],
   ],
   setUp(command) {
     actOptions(command).option('--partial', 'apply the part that needs no deploy')
@@ -58,7 +58,7 @@ async function runApply(
   }
   const { set, remove } = plan
   if (set.length + remove.length === 0) {
-    terminal.stderr.write(`The limits of ${file} are in force already.\n`)
+    terminal.stderr.write(`The limits of ${file} are already in force.\n`)
     return exitCodes.ok
   }
   return act(
@@ -71,7 +71,7 @@ async function runApply(
   )
 }
 
-/** Asks what the end of all entries of fields would change: it tells the file of the fleet. */
+/** Finds what removing all field entries would change, which shows the fleet's file. */
 async function withoutEntries(
   api: AdminApi,
   { body: { entries }, etag }: Answered<typeof policiesAnswer>,
@@ -93,7 +93,7 @@ function tellRest(terminal: Terminal, { needDeploy, kept }: ApplyPlan): void {
   const { stderr } = terminal
   const style = styleOf(stderr, terminal)
   for (const { path, newCount } of needDeploy) {
-    const anew = newCount ? ', and then counts anew' : ''
+    const anew = newCount ? ', and then starts a new count' : ''
     stderr.write(`${style('yellow', 'needs a deploy:')} ${onOneLine(path)}${anew}\n`)
   }
   for (const override of kept) {

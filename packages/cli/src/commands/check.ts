@@ -7,7 +7,7 @@ import type { CliCommand } from './command.ts'
 
 export const check: CliCommand = {
   usage: 'check <files...>',
-  summary: 'Look for mistakes in policy files',
+  summary: 'Check policy files for mistakes',
   notes: 'Each mistake is one line: file:line:column: message.',
   examples: [
     ['sluice check sluice.yaml', 'one file'],

@@ -51,7 +51,7 @@ async function diffPolicies(
 ): Promise<ExitCode> {
   const bounds = options.failIf.map(boundOf)
   if (options.log.includes('-')) {
-    throw new CliError('the log is read twice, so it cannot be the standard input; give a file')
+    throw new CliError('the log is read twice, so it cannot be standard input; pass a file')
   }
   const tally = new DiffTally()
   const replay = async (policyFile: string, see: (replayed: Replayed) => void) => {

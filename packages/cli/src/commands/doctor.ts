@@ -17,15 +17,12 @@ interface DoctorOptions {
 
 export const doctor: CliCommand = {
   usage: 'doctor',
-  summary: 'Look for faults of a Redis and of the way to it',
+  summary: 'Find problems with a Redis server and the connection to it',
   notes: `The address is in REDIS_URL (redis://user:password@host:port, rediss:// for TLS), or is asked for.
 It runs no command that is slow, and writes keys of its own alone, which expire after seconds.`,
   examples: [
     ['sluice doctor', 'each finding, with its fix'],
-    [
-      'sluice doctor --api https://api.example.com/',
-      'also looks for a proxy that is trusted wrongly',
-    ],
+    ['sluice doctor --api https://api.example.com/', 'also checks for a wrongly trusted proxy'],
     ['sluice doctor --json --strict', 'for CI: exits with 1 for warnings too'],
   ],
   setUp(command) {
@@ -35,8 +32,8 @@ It runs no command that is slow, and writes keys of its own alone, which expire 
         'address of the API, which gets six requests, three with made-up addresses',
       )
       .option('--prefix <text>', 'prefix of the keys, as in redisStore', 'sluice')
-      .option('--timeout <duration>', 'time after which no further answer is waited for', '10s')
-      .option('--strict', 'exit with 1 for warnings, not for errors alone')
+      .option('--timeout <duration>', 'time after which to stop waiting for answers', '10s')
+      .option('--strict', 'exit with 1 for warnings too, not only for errors')
       .option('--json', 'print the findings as JSON')
   },
   run: runDoctor,
@@ -47,7 +44,7 @@ async function runDoctor(terminal: Terminal, options: DoctorOptions): Promise<Ex
   const apiUrl = api === undefined ? undefined : urlOf('--api', api, ['http:', 'https:'])
   if (apiUrl && apiUrl.username + apiUrl.password !== '') {
     throw new CliError(
-      '--api must be an address without user and password: arguments stand in the list of processes.',
+      '--api must be an address without user and password: arguments are visible in the process list.',
     )
   }
   const settings = {
@@ -57,8 +54,8 @@ async function runDoctor(terminal: Terminal, options: DoctorOptions): Promise<Ex
   }
   const text = terminal.env.REDIS_URL || (await askUrl(terminal))
   const redis = urlOf('REDIS_URL', text, ['redis:', 'rediss:'])
-  // Loaded for this command alone: ioredis has a subclass of String, after which Node 20 looks up
-  // each method of a text slowly, in the reader of logs too.
+  // Loaded only for this command: ioredis subclasses String, which makes string methods slow in
+  // Node 20, also for reading logs.
   const { examine } = await import('../doctor/examine.ts')
   const findings = await examine({ ...settings, redis })
   if (json) terminal.stdout.write(jsonText({ findings }))
@@ -68,18 +65,18 @@ async function runDoctor(terminal: Terminal, options: DoctorOptions): Promise<Ex
 }
 
 function askUrl(terminal: Terminal): Promise<string> {
-  if (canAsk(terminal)) return askSecret(terminal, 'Address of Redis (is not shown): ')
+  if (canAsk(terminal)) return askSecret(terminal, 'Address of Redis (hidden): ')
   throw new CliError(
-    'Set REDIS_URL to the address of Redis, such as redis://user:password@localhost:6379. It is no argument, because it may hold a password.',
+    'Set REDIS_URL to the address of Redis, such as redis://user:password@localhost:6379. It is not an argument, because it may contain a password.',
   )
 }
 
-/** Reads an address; the message never repeats one that may hold a password. */
+/** Parses an address; messages never repeat it, since it may contain a password. */
 function urlOf(name: string, text: string, protocols: readonly string[]): URL {
   const url = URL.canParse(text) ? new URL(text) : undefined
   if (url && protocols.includes(url.protocol) && url.hostname !== '') return url
   const legal = protocols.map((protocol) => `${protocol}//host:port`).join(' or ')
-  const secrets = name === 'REDIS_URL' ? ', with user and password where there are some' : ''
+  const secrets = name === 'REDIS_URL' ? ', with user and password if needed' : ''
   throw new CliError(`${name} must be ${legal}${secrets}.`)
 }
 

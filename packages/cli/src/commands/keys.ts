@@ -16,9 +16,9 @@ export const inspect: CliCommand = {
   summary: 'Show the state of a key under each policy',
   notes,
   examples: [
-    ['sluice inspect user ada', 'a key that is typed'],
-    ['sluice inspect q83vEjRWeJCrze8SNFZ4kA', 'a digest of sluice top, or of the denial log'],
-    ['sluice inspect - < key.txt', 'a key that must not stand in the history of the shell'],
+    ['sluice inspect user ada', 'a key by name and value'],
+    ['sluice inspect q83vEjRWeJCrze8SNFZ4kA', 'a digest from sluice top or the denial log'],
+    ['sluice inspect - < key.txt', 'a key that must not appear in the shell history'],
   ],
   setUp: fleetOptions,
   async run(terminal: Terminal, words: readonly string[], options: FleetOptions) {
@@ -32,16 +32,19 @@ export const inspect: CliCommand = {
 
 export const reset: CliCommand = {
   usage: 'reset <key...>',
-  summary: 'Forget what a key has taken, and lift its block',
+  summary: 'Reset the counts of a key, and lift its block',
   notes,
   examples: [
-    ['sluice reset user ada --reason "ticket 4711"', 'shows what there is, and asks'],
-    ['sluice reset user ada --policy burst --reason "ticket 4711" --yes', 'one policy, unasked'],
+    ['sluice reset user ada --reason "ticket 4711"', 'shows the current state, and asks'],
+    [
+      'sluice reset user ada --policy burst --reason "ticket 4711" --yes',
+      'one policy, without confirmation',
+    ],
   ],
   setUp(command) {
     actOptions(command).option(
       '--policy <name>',
-      'reset under this policy alone; may be given several times',
+      'reset only under this policy; can be repeated',
       listed,
     )
   },

@@ -11,19 +11,19 @@ ${fleetNotes}\nIt needs the role policies.`
 
 export const off: CliCommand = killSwitch('off', {
   usage: 'off',
-  summary: 'Let everything pass: no limit is in force, and nothing is counted',
+  summary: 'Let everything pass: no limit applies, and nothing is counted',
   examples: [['sluice off --reason "the limits refuse customers"', 'asks, and lets all pass']],
 })
 
 export const shadow: CliCommand = killSwitch('shadow', {
   usage: 'shadow',
-  summary: 'Count only: all limits count and report, and refuse nothing',
+  summary: 'Count only: all limits count and report, but refuse nothing',
   examples: [['sluice shadow --reason "a look at the new limits" --yes', 'unasked']],
 })
 
 export const on: CliCommand = killSwitch('none', {
   usage: 'on',
-  summary: 'Enforce: the limits refuse again, after off or shadow',
+  summary: 'Enforce the limits again, after off or shadow',
   examples: [['sluice on --reason "the file is right again"', 'asks, and enforces them again']],
 })
 
@@ -36,7 +36,7 @@ function killSwitch(kill: 'off' | 'shadow' | 'none', words: Omit<CliCommand, 'ru
       if (body.killedBy === 'environment') {
         const warning = styleOf(terminal.stderr, terminal)('yellow', 'warning:')
         terminal.stderr.write(
-          `${warning} SLUICE_KILL_SWITCH in the environment of the process that answered wins over this switch.\n`,
+          `${warning} SLUICE_KILL_SWITCH in the environment of the answering process overrides this switch.\n`,
         )
       }
       return act(

@@ -34,7 +34,7 @@ const commands: readonly CliCommand[] = [
 const { version }: { readonly version: string } = createRequire(import.meta.url)(
   '@sluice/cli/package.json',
 )
-const description = 'Rate limits tried on access logs, and looked after in a running fleet.'
+const description = 'Test rate limits on access logs, and manage them in a running fleet.'
 
 const legend = `
 Exit codes:
@@ -93,7 +93,7 @@ function listed(examples: readonly Example[]): string {
   return `\nExamples:\n${lines.join('')}`
 }
 
-/** The message of a mistake that the user can mend, or the stack of an error of Sluice's own. */
+/** The message of a mistake that the user can fix, or the stack of an internal error. */
 function messageOf(error: unknown): string {
   const isExpected = error instanceof CliError || isSluiceError(error)
   return !isExpected && error instanceof Error && error.stack ? error.stack : errorText(error)

@@ -34,24 +34,27 @@ export const simulate: CliCommand = {
     ],
     [
       'sluice simulate access.log.2.gz access.log.1 -p sluice.yaml --clients obedient',
-      'packed and split logs, with clients that wait as Retry-After tells them',
+      'compressed and split logs, with clients that obey Retry-After',
     ],
     [
       `sluice simulate app.log -p sluice.yaml --format pino-http --key tenant=header:x-tenant --json`,
-      'JSON lines, a key of the policy file by a header, and the result as JSON',
+      'JSON lines, a key from a header, and the result as JSON',
     ],
     [
       'sluice simulate access.log -p sluice.yaml --html report.html',
-      'a page to look at: move the limit, and see who would be caught',
+      'an interactive page: move the limit to see who would be refused',
     ],
   ],
   setUp(command) {
     command.requiredOption('-p, --policies <file>', 'policy file')
     addReplayOptions(addLogOptions(command))
-      .option('--decisions <file>', 'write what each policy says of each request, as JSON lines')
+      .option(
+        '--decisions <file>',
+        'write the decision of each policy on each request, as JSON lines',
+      )
       .option('--json', 'print the result as JSON')
       .option('--html <file>', 'write a report with a slider that moves the limit')
-      .option('--force', 'replace the files of --decisions and --html if there are some')
+      .option('--force', 'overwrite the files of --decisions and --html')
   },
   run: simulateFiles,
 }
@@ -63,7 +66,7 @@ async function simulateFiles(
 ): Promise<ExitCode> {
   const { stdout, stderr } = terminal
   const { html, decisions: path, policies: policyFile, clients } = options
-  // Before the log is read, which may take minutes.
+  // Before reading the log, which may take minutes.
   if (html !== undefined)
     await withFile(html, 'written', () => access(dirname(html), constants.W_OK))
   checkOutputs({ '--html': html, '--decisions': path }, [...files, policyFile], options)
@@ -83,7 +86,7 @@ async function simulateFiles(
   )
   if (html !== undefined) {
     await withFile(html, 'written', () => writeFile(html, htmlReport(report)))
-    stderr.write(`The report is in ${html}\n`)
+    stderr.write(`Wrote the report to ${html}\n`)
   }
   return exitCodes.ok
 }

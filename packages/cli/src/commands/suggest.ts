@@ -17,11 +17,11 @@ interface Options extends SuggestOptions {
 
 export const suggest: CliCommand = {
   usage: 'suggest [logs...]',
-  summary: 'Suggest limits that fit the clients of access logs, and write a policy file',
+  summary: 'Suggest limits that fit the clients in access logs, and write a policy file',
   notes: logNotes,
   examples: [
     ['sluice suggest access.log -o sluice.yaml', 'limits for addresses, as a policy file'],
-    ['sluice suggest access.log.*.gz --touch 1%', 'limits that may touch one client in a hundred'],
+    ['sluice suggest access.log.*.gz --touch 1%', 'limits that may affect one client in a hundred'],
     [
       'sluice suggest app.log --by tenant=header:x-tenant --json',
       'limits for each tenant, as JSON',
@@ -30,9 +30,9 @@ export const suggest: CliCommand = {
   setUp(command) {
     addLogOptions(command)
       .option('--by <key>', 'identity: ip, NAME=header:x-tenant or NAME=field:user.id', 'ip')
-      .option('--touch <share>', 'share of the identities that the limits may touch', '0.1%')
+      .option('--touch <share>', 'share of identities that the limits may affect', '0.1%')
       .option('-o, --output <file>', 'write a policy file')
-      .option('--force', 'replace the policy file if there is one')
+      .option('--force', 'overwrite an existing policy file')
       .option('--json', 'print the result as JSON')
   },
   run: suggestLimits,

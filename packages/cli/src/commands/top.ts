@@ -26,7 +26,7 @@ export const top: CliCommand = {
 Keys are digests, unless collectMetrics({ reveal }) names them. Requests are those of all processes that the answer tells of.
 ${fleetNotes}\nIt needs the role read.`,
   examples: [
-    ['sluice top', 'the keys that are denied most in the last minute'],
+    ['sluice top', 'the most denied keys of the last minute'],
     ['sluice top --by asked --window 1h --once', 'the busiest keys of an hour, once'],
     ['sluice top --json | jq .lists', 'as JSON'],
   ],
@@ -40,17 +40,17 @@ ${fleetNotes}\nIt needs the role read.`,
       .addOption(
         new Option('--window <span>', 'how far back').choices(['1m', '10m', '1h']).default('1m'),
       )
-      .option('--policy <name>', 'one policy alone (default: all)')
+      .option('--policy <name>', 'only one policy (default: all)')
       .option('--most <n>', 'keys of each policy, 1 to 100', '20')
-      .option('--interval <duration>', 'between two looks, 1s or more', '2s')
-      .option('--once', 'one table, and end')
+      .option('--interval <duration>', 'refresh interval, 1s or more', '2s')
+      .option('--once', 'print one table and exit')
       .option('--near', 'the identities nearest to a limit, once')
   },
   run: runTop,
 }
 
 const shortestIntervalMs = 1_000
-/** Clears the screen, and goes to its first place. */
+/** Clears the screen, and moves the cursor home. */
 const clear = '\u001b[H\u001b[J'
 const hideCursor = '\u001b[?25l'
 const showCursor = '\u001b[?25h'
@@ -118,7 +118,7 @@ async function showNear(
 }
 
 interface Look {
-  /** Time of the look, in ms since 1970. */
+  /** Time of the snapshot, in ms since 1970. */
   readonly at: number
   readonly live: Live
   readonly top: Top
@@ -134,7 +134,7 @@ async function lookAt(api: AdminApi, options: TopOptions): Promise<Look> {
   return { at: Date.now(), live: live.body, top: top.body }
 }
 
-/** Lines of a screen that are no keys, with one for trouble. */
+/** Screen lines other than keys, including one for problems. */
 const otherLines = 7
 
 function screen(
@@ -171,20 +171,20 @@ function screen(
     ...alarm,
     `Keys by ${top.by} in ${top.window}, of ${live.processes} process${live.processes === 1 ? '' : 'es'}`,
     ...['', ...lines],
-    ...(rows.length === 0 ? ['No key in this time.'] : []),
+    ...(rows.length === 0 ? ['No keys in this time.'] : []),
     ...(rest > 0 ? [`and ${rest} more`] : []),
     '',
   ].join('\n')
 }
 
-/** Width of the columns of numbers, with the space after each. */
+/** Width of the number columns, including the space after each. */
 const numbersWidth = 28
 
 function nameOf(policy: string, mode: string): string {
   return mode === 'shadow' ? `${policy} (shadow)` : policy
 }
 
-/** Requests and refusals in a second; the first look has those since the start of the process. */
+/** Requests and refusals per second; the first snapshot has those since the process started. */
 function rates(live: Live, before: Live | undefined): string {
   const isSame = before?.instance === live.instance && live.at > before.at
   const [requests, denied] = totalsOf(live)
@@ -194,12 +194,12 @@ function rates(live: Live, before: Live | undefined): string {
   }
   const [requestsBefore, deniedBefore] = totalsOf(before)
   const seconds = (live.at - before.at) / 1_000
-  // A process that is gone takes its counts with it.
+  // Counts of a process that is gone are lost.
   const rate = (grown: number) => Number((Math.max(0, grown) / seconds).toPrecision(3))
   return `${rate(requests - requestsBefore)} requests/s, ${rate(denied - deniedBefore)} denied/s`
 }
 
-/** Requests and refusals, as the page of admin counts them. */
+/** Requests and refusals, counted as on the admin page. */
 function totalsOf({ requests }: Live): readonly [requests: number, denied: number] {
   const { denied = 0, shed = 0, failed_closed: failedClosed = 0 } = requests
   const all = Object.values(requests).reduce((sum, count) => sum + count, 0)

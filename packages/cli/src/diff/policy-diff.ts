@@ -1,27 +1,27 @@
 import type { Replayed } from '../replay/replay.ts'
 import { CliError } from '../terminal/exit-codes.ts'
 
-/** The effect of a change of policies on the requests of a log: `sluice diff --json`. */
+/** The effect of a policy change on the requests of a log: `sluice diff --json`. */
 export interface PolicyDiff {
   readonly kind: 'sluice-diff'
   readonly version: 1
   readonly requests: number
   readonly clients: number
-  /** Requests that the old file refuses, and that the new one refuses. */
+  /** Requests refused by the old file, and by the new file. */
   readonly deniedBefore: number
   readonly deniedAfter: number
-  /** Requests that the new file refuses, and the old one does not. */
+  /** Requests refused only by the new file. */
   readonly newlyDenied: number
-  /** Requests that the old file refuses, and the new one allows. */
+  /** Requests refused by the old file and allowed by the new file. */
   readonly newlyAllowed: number
-  /** Requests that obedient clients do not send, since they wait: they are in no other count. */
+  /** Requests that obedient clients do not send, because they wait; not in any other count. */
   readonly heldBackBefore: number
   readonly heldBackAfter: number
-  /** Clients with a refusal by the new file, and none by the old one. */
+  /** Clients refused only by the new file. */
   readonly clientsNewlyDenied: number
-  /** Clients with a refusal by the old file, and none by the new one. */
+  /** Clients refused only by the old file. */
   readonly clientsNewlyAllowed: number
-  /** The clients with the most requests that the new file alone refuses, at most 100. */
+  /** The clients with the most requests refused only by the new file, at most 100. */
   readonly mostDenied: readonly ChangedClient[]
 }
 
@@ -34,9 +34,9 @@ interface ChangedClient {
 const maxListed = 100
 const maxClients = 1_000_000
 
-/** Compares two replays of one log, the one after the other. */
+/** Compares two replays of one log, which run one after the other. */
 export class DiffTally {
-  /** One number a request: 1 where the old file refuses it. */
+  /** One number per request: 1 if the old file refuses it. */
   #before = new Uint8Array(1 << 16)
   #requestsBefore = 0
   #requests = 0
@@ -71,10 +71,10 @@ export class DiffTally {
     if (isDenied && counts) counts.after += 1
   }
 
-  /** @throws CliError when the log has changed between the two replays */
+  /** @throws CliError if the log has changed between the two replays */
   get diff(): PolicyDiff {
     if (this.#requests !== this.#requestsBefore) {
-      throw new CliError('the log has grown while it was read; copy it, and compare on the copy')
+      throw new CliError('the log grew while it was being read; copy it, and compare on the copy')
     }
     const clients = [...this.#clients]
     const sum = (count: (counts: { before: number; after: number }) => number): number =>
@@ -108,7 +108,7 @@ export class DiffTally {
     }
   }
 
-  /** The clients of the two files may be told apart by other keys: then each has its own. */
+  /** The two files may identify clients by different keys: then each has its own clients. */
   #countsOf(client: string): { before: number; after: number } | undefined {
     const known = this.#clients.get(client)
     if (known || this.#clients.size >= maxClients) return known
@@ -120,7 +120,7 @@ export class DiffTally {
 
 export interface Bound {
   readonly text: string
-  /** The value that is compared, and whether it is beyond the bound. */
+  /** Returns the compared value, and whether it exceeds the bound. */
   judge(diff: PolicyDiff): { readonly found: string; readonly isExceeded: boolean }
 }
 
@@ -132,14 +132,14 @@ const metrics: Readonly<
   clients: ({ clientsNewlyDenied, clients }) => ({ part: clientsNewlyDenied, all: clients }),
 }
 
-/** Reads `clients>20` or `denied>0.1%`. @throws CliError when it is no bound */
+/** Parses `clients>20` or `denied>0.1%`. @throws CliError if it is not a bound */
 export function boundOf(text: string): Bound {
   const [, name = '', limit = '', percent] =
     /^\s*(\w+)\s*>\s*(\d+(?:\.\d+)?)\s*(%?)\s*$/.exec(text) ?? []
   const metric = Object.hasOwn(metrics, name) ? metrics[name] : undefined
   if (!metric) {
     throw new CliError(
-      `--fail-if ${text} must be a bound on denied, allowed or clients, as 'clients>20' or 'denied>0.1%'`,
+      `--fail-if ${text} must be a bound on denied, allowed or clients, such as 'clients>20' or 'denied>0.1%'`,
     )
   }
   return {

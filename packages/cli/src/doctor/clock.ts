@@ -1,9 +1,9 @@
 import { type Finding, found } from './finding.ts'
 import { isRefused, type RedisLink, reasonOf } from './redis-link.ts'
 
-/** Clocks that differ by less are as good as any; `@sluice/redis` reports what is more. */
+/** Smaller differences are tolerated; `@sluice/redis` reports larger ones. */
 const toleratedSkewMs = 1_000
-/** The sample with the shortest way tells best. */
+/** The sample with the shortest round trip is the most accurate. */
 const samples = 5
 
 export async function clock(link: RedisLink): Promise<Finding> {
@@ -16,21 +16,21 @@ export async function clock(link: RedisLink): Promise<Finding> {
       const answer = await link.ask('TIME')
       const rttMs = performance.now() - startedAt
       const serverMs = timeOf(answer)
-      if (serverMs === undefined) return check.note('TIME was not answered with a time')
+      if (serverMs === undefined) return check.note('TIME did not return a time')
       if (rttMs < best.rttMs) best = { rttMs, skewMs: serverMs - (asked + rttMs / 2) }
     }
   } catch (error) {
     if (!isRefused(error)) throw error
     return check.warning(
       `the command TIME is forbidden: ${reasonOf(error)}`,
-      'let the user run TIME (ACL SETUSER … +time); where that cannot be, keep the clocks of all processes equal by NTP',
+      'allow the user to run TIME (ACL SETUSER … +time); if that is impossible, synchronise the clocks of all processes by NTP',
     )
   }
   const skewMs = Math.round(best.skewMs)
   const seen = `the clock of Redis is ${distance(skewMs)} this one (± ${Math.max(1, Math.ceil(best.rttMs / 2))} ms)`
   if (Math.abs(skewMs) < toleratedSkewMs) return check.ok(seen)
   return check.warning(
-    `${seen}; limits count by the clock of Redis, while logs and schedules go by this one`,
+    `${seen}; limits use the clock of Redis, but logs and schedules use this one`,
     'synchronise both machines by NTP (chronyc tracking, timedatectl)',
   )
 }

@@ -7,7 +7,7 @@ export async function connection(link: RedisLink): Promise<Finding> {
   const startedAt = performance.now()
   try {
     await link.inTime('a connection', link.client.connect())
-    // Any answer shows a connection: rights are looked at later.
+    // Any reply proves a connection; permissions are checked later.
     await link.ask('PING').catch((error: unknown) => {
       if (error instanceof TimedOut || /NOAUTH|WRONGPASS/.test(reasonOf(error))) throw error
       if (link.client.status !== 'ready') throw error
@@ -27,20 +27,17 @@ const failures: readonly (readonly [pattern: RegExp, fix: string])[] = [
   ],
   [
     /self.signed|unable to verify|unable to get (?:local )?issuer/i,
-    'let Node trust the authority of the certificate: NODE_EXTRA_CA_CERTS=ca.pem',
+    'make Node trust the certificate authority: NODE_EXTRA_CA_CERTS=ca.pem',
   ],
   [/certificate has expired/i, 'renew the certificate of the server'],
-  [
-    /does not match certificate|Hostname\/IP/i,
-    'use the name of the host that stands in the certificate',
-  ],
+  [/does not match certificate|Hostname\/IP/i, 'use the host name that is in the certificate'],
   [
     /wrong version number|packet length too long|SSL routines|EPROTO/i,
-    'the port does not speak TLS: use redis:// instead of rediss://',
+    'the port does not use TLS: use redis:// instead of rediss://',
   ],
   [
     /ENOTFOUND|EAI_AGAIN/,
-    'correct the name of the host in REDIS_URL, and see that this machine can resolve it',
+    'correct the host name in REDIS_URL, and check that this machine can resolve it',
   ],
   [
     /ECONNREFUSED/,
@@ -59,13 +56,12 @@ function failed(link: RedisLink, error: unknown): Finding {
   return check.error(`${link.address} cannot be used: ${text}`, fix)
 }
 
-const unknown =
-  'see that the address, the protocol (redis:// or rediss:// for TLS) and the network are right'
+const unknown = 'check the address, the protocol (redis://, or rediss:// for TLS) and the network'
 
-/** A server that takes a connection and is silent may wait for another protocol. */
+/** A server that accepts a connection but stays silent may expect another protocol. */
 function silent({ address }: RedisLink): string {
   const otherwise = address.startsWith('rediss:')
-    ? 'if the port does not speak TLS, use redis:// instead of rediss://; else '
+    ? 'if the port does not use TLS, use redis:// instead of rediss://; otherwise '
     : ''
-  return `${otherwise}the server, or a firewall on the way, takes connections and is silent: see whether it is stopped, swaps, or runs a slow command (redis-cli SLOWLOG GET)`
+  return `${otherwise}the server, or a firewall in between, accepts connections but stays silent: check whether it is stopped, swapping, or running a slow command (redis-cli SLOWLOG GET)`
 }

@@ -14,13 +14,13 @@ export interface ExamineOptions {
   readonly redis: URL
   /** The prefix of the keys, as in `redisStore(client, { prefix })`. */
   readonly prefix: string
-  /** An address of the API, which is asked whether it believes made-up addresses. */
+  /** An API URL, to test whether it trusts made-up addresses. */
   readonly api: URL | undefined
-  /** The time (ms) after which no further answer is waited for. */
+  /** Time (ms) after which to stop waiting for replies. */
   readonly timeoutMs: number
 }
 
-/** Looks at a Redis from every side. Never rejects because of the server. */
+/** Runs all checks on a Redis server. Never rejects because of the server. */
 export async function examine(options: ExamineOptions): Promise<readonly Finding[]> {
   const link = new RedisLink(options.redis, performance.now() + options.timeoutMs)
   try {
@@ -34,7 +34,7 @@ export async function examine(options: ExamineOptions): Promise<readonly Finding
 
 async function server(link: RedisLink, { prefix }: ExamineOptions): Promise<readonly Finding[]> {
   const findings: Finding[] = []
-  /** True once the server has fallen silent: then all else would be silence too. */
+  /** True once the server has stopped answering: then further checks are pointless. */
   let isSilent = false
   const look = async (check: string, ask: () => Promise<Finding | readonly Finding[]>) => {
     if (isSilent) return
@@ -44,7 +44,7 @@ async function server(link: RedisLink, { prefix }: ExamineOptions): Promise<read
       if (error instanceof TimedOut || link.client.status !== 'ready') {
         isSilent = true
         findings.push(silent(check, error, link))
-      } else findings.push(found(check).note(`could not be looked at: ${reasonOf(error)}`))
+      } else findings.push(found(check).note(`could not be checked: ${reasonOf(error)}`))
     }
   }
   let isCluster = false
@@ -69,16 +69,16 @@ async function server(link: RedisLink, { prefix }: ExamineOptions): Promise<read
 
 function untold(reason: string): Finding {
   return found('server').note(
-    `INFO is forbidden: ${reason}; version, role, persistence, memory and eviction were not looked at`,
-    'run the doctor as a user that may ask (ACL SETUSER … +info)',
+    `INFO is forbidden: ${reason}; version, role, persistence, memory and eviction were not checked`,
+    'run the doctor as a user that may run INFO (ACL SETUSER … +info)',
   )
 }
 
 function silent(check: string, error: unknown, link: RedisLink): Finding {
   const why = link.lastError ?? error
   return found(check).error(
-    `the server fell silent: ${reasonOf(why)}; all further checks were left out`,
-    'see whether it is stopped, swaps, or runs a slow command (redis-cli SLOWLOG GET)',
+    `the server stopped answering: ${reasonOf(why)}; further checks were skipped`,
+    'check whether it is stopped, swapping, or running a slow command (redis-cli SLOWLOG GET)',
   )
 }
 
@@ -88,10 +88,10 @@ async function cluster(link: RedisLink): Promise<Finding> {
   const field = (name: string) => fields.get(name)
   const seen = `a Cluster of ${field('cluster_size')} masters with ${field('cluster_known_nodes')} nodes`
   if (field('cluster_state') === 'ok') {
-    return check.ok(`${seen}; use a Cluster client. The checks of memory are of this node`)
+    return check.ok(`${seen}; use a Cluster client. The memory checks cover only this node`)
   }
   return check.error(
     `${seen}, whose state is ${field('cluster_state')}: ${field('cluster_slots_ok')} of 16384 slots are served`,
-    'see redis-cli CLUSTER NODES, bring back or replace the master that is missing, and redis-cli --cluster fix',
+    'run redis-cli CLUSTER NODES, restore or replace the missing master, and run redis-cli --cluster fix',
   )
 }

@@ -1,6 +1,6 @@
 /**
- * The weight of a finding. `error`: requests are decided wrong, or by the failure mode. `warning`:
- * they will be, once something happens. `note`: something that could not be looked at, or that is
+ * The severity of a finding. `error`: requests are decided wrongly, or by the failure mode.
+ * `warning`: they will be, if something happens. `note`: something that could not be checked, or is
  * good to know.
  */
 export type Severity = 'error' | 'warning' | 'note' | 'ok'
@@ -10,13 +10,13 @@ export interface Finding {
   readonly check: string
   readonly severity: Severity
   readonly seen: string
-  /** The remedy. An `ok` has none. */
+  /** The fix. An `ok` has none. */
   readonly fix?: string
 }
 
 export type Findings = Readonly<Record<Severity, (seen: string, fix?: string) => Finding>>
 
-/** Makes findings of one check by their weight. */
+/** Creates findings of one check, by severity. */
 export function found(check: string): Findings {
   const of = (severity: Severity) => (seen: string, fix?: string) => {
     return { check, severity, seen, ...(fix !== undefined && { fix }) }

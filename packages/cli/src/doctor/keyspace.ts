@@ -6,7 +6,7 @@ import { isRefused, type RedisLink, reasonOf } from './redis-link.ts'
 const maxRounds = 50
 const maxKeys = 20_000
 const sampled = 100
-/** A key of more bytes holds the server up. */
+/** Size (bytes) above which a key slows the server down. */
 const bigBytes = 4 * 1_024 * 1_024
 
 export async function keyspace(link: RedisLink, prefix: string): Promise<Finding> {
@@ -27,7 +27,7 @@ export async function keyspace(link: RedisLink, prefix: string): Promise<Finding
     if (!isRefused(error)) throw error
     return check.note(
       `SCAN is forbidden: ${reasonOf(error)}; bulk unlock needs it`,
-      'let the user run SCAN (ACL SETUSER … +scan)',
+      'allow the user to run SCAN (ACL SETUSER … +scan)',
     )
   }
   const all = cursor === '0' ? '' : 'at least '
@@ -38,7 +38,7 @@ export async function keyspace(link: RedisLink, prefix: string): Promise<Finding
   if (immortal.length > 0) {
     return check.warning(
       `${seen}; ${immortal.length} of ${some.length} never expire, such as ${onOneLine(immortal[0] ?? '').slice(0, 80)}`,
-      `find out what else writes keys of this prefix, or give redisStore another one: every key of Sluice expires`,
+      `find out what else writes keys with this prefix, or use another prefix in redisStore: all of Sluice's keys expire`,
     )
   }
   const sizes = await Promise.all(
@@ -52,7 +52,7 @@ export async function keyspace(link: RedisLink, prefix: string): Promise<Finding
   if (largest < bigBytes) return check.ok(`${seen}${sizeText}`)
   return check.warning(
     `${seen}${sizeText}`,
-    'give the policy with the largest limit a resolution, or algorithm sliding-counter',
+    'set a resolution, or the algorithm sliding-counter, for the policy with the largest limit',
   )
 }
 

@@ -3,7 +3,7 @@ import type { RedisLink } from './redis-link.ts'
 
 const samples = 50
 const budgetMs = 1_500
-/** Medians (ms) from which on users notice a check, and from which on deadlines are missed. */
+/** Median latencies (ms) at which users notice checks, and at which deadlines are missed. */
 const slowMs = 10
 const tooSlowMs = 50
 
@@ -13,7 +13,7 @@ export async function latency(link: RedisLink): Promise<Finding> {
   const startedAt = performance.now()
   while (times.length < samples && performance.now() - startedAt < budgetMs) {
     const askedAt = performance.now()
-    // An echo needs no key and no right to data.
+    // An echo needs no key and no data permissions.
     await link.ask('PING')
     times.push(performance.now() - askedAt)
   }
@@ -23,7 +23,7 @@ export async function latency(link: RedisLink): Promise<Finding> {
   const seen = `median ${ms(median)}, at most ${ms(max)} in ${times.length} round trips`
   if (median < slowMs) return check.ok(seen)
   const fix =
-    'run Redis near the API (same zone), and see what holds it up: redis-cli SLOWLOG GET, redis-cli --latency'
+    'run Redis near the API (same zone), and find out what slows it down: redis-cli SLOWLOG GET, redis-cli --latency'
   if (median < tooSlowMs) return check.warning(seen, fix)
   return check.error(
     `${seen}: many checks miss the deadline of 100 ms, and the failure mode decides`,

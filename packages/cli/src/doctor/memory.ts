@@ -3,7 +3,7 @@ import { type Finding, found } from './finding.ts'
 import type { RedisLink } from './redis-link.ts'
 import { configured, type ServerInfo } from './server-info.ts'
 
-/** The shares of `maxmemory` from which on memory is nearly, and practically, full. */
+/** Shares of `maxmemory` at which memory is nearly full, and practically full. */
 const nearlyFull = 0.8
 const full = 0.97
 
@@ -19,14 +19,14 @@ function room(info: ServerInfo, max: number | undefined, policy: string | undefi
   if (used === undefined || max === undefined) return check.note('the server does not report it')
   if (max === 0) {
     return check.warning(
-      `${bytesText(used)} are used, and maxmemory is not set: the system ends the server when its memory is full`,
-      'set maxmemory below the memory of the machine',
+      `${bytesText(used)} are used, and maxmemory is not set: the system kills the server when memory is full`,
+      'set maxmemory below the memory of the host',
     )
   }
   const share = used / max
   const seen = `${bytesText(used)} of ${bytesText(max)} are used (${shareText(used, max)})`
   if (share < nearlyFull) return check.ok(seen)
-  const fix = 'raise maxmemory, or give Sluice a Redis of its own'
+  const fix = 'raise maxmemory, or give Sluice its own Redis'
   const isStopped = share >= full && policy === 'noeviction'
   return isStopped
     ? check.error(`${seen}: checks fail with OOM, and the failure mode decides`, fix)
@@ -38,7 +38,7 @@ function eviction(info: ServerInfo, max: number | undefined, policy: string | un
   if (policy === undefined) return check.note('the server does not report maxmemory-policy')
   const evicted = info.number('evicted_keys') ?? 0
   const fix =
-    'give Sluice a Redis with enough memory, and set maxmemory-policy noeviction: then the failure mode decides, and no limit is forgotten'
+    'give Sluice a Redis with enough memory, and set maxmemory-policy noeviction: then the failure mode decides, and no counts are lost'
   if (evicted > 0 && policy !== 'noeviction') {
     return check.error(
       `maxmemory-policy is ${policy}, and ${evicted} keys were evicted since the start: each count among them was a fresh quota for its client`,

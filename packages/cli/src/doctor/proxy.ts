@@ -3,26 +3,26 @@ import { type Finding, found } from './finding.ts'
 import { reasonOf } from './redis-link.ts'
 
 const check = found('proxy')
-/** Requests of each kind that are sent: each takes a unit of the limit. */
+/** Number of requests of each kind: each takes a unit of the limit. */
 const requests = 3
 const timeoutMs = 5_000
 
-/** One answer of the API: the units left of each limit by name, and whether it was a refusal. */
+/** One API response: remaining units of each limit by name, and whether it was a refusal. */
 interface Answer {
   readonly remaining: ReadonlyMap<string, number>
   readonly isDenied: boolean
 }
 
 /**
- * Looks whether an API believes an address that a client makes up. It asks the API a few times as
- * itself, to see which limits fall, and then with another X-Forwarded-For each time: the same
- * limits have to fall all the same.
+ * Checks whether an API trusts an address that a client makes up. It calls the API a few times as
+ * itself, to see which limits decrease, and then with a different X-Forwarded-For each time: the
+ * same limits must still decrease.
  */
 export async function proxy(api: URL | undefined): Promise<Finding> {
   if (!api) {
     return check.note(
-      'not looked at: a Redis does not know which proxies the API trusts',
-      'give --api with an address of the API that is limited by ip: six requests are sent to it, three with made-up X-Forwarded-For',
+      'not checked: Redis does not know which proxies the API trusts',
+      'pass --api with an API URL that is limited by ip: it gets six requests, three with made-up X-Forwarded-For',
     )
   }
   const usual: Answer[] = []
@@ -33,22 +33,19 @@ export async function proxy(api: URL | undefined): Promise<Finding> {
       madeUp.push(await answerOf(api, { 'X-Forwarded-For': madeUpAddress() }))
     }
   } catch (error) {
-    return check.warning(
-      `${api.origin} does not answer: ${reason(error)}`,
-      'see that the address is right',
-    )
+    return check.warning(`${api.origin} does not answer: ${reason(error)}`, 'check the address')
   }
   if ([...usual, ...madeUp].some(({ remaining }) => remaining.size === 0)) {
     return check.note(
-      `${api.origin}${api.pathname} does not send rate-limit headers with every answer, so nothing can be said`,
-      'give an address whose requests are limited by ip, and whose limit is not hidden',
+      `${api.origin}${api.pathname} does not send rate-limit headers with every response, so nothing can be concluded`,
+      'use a URL that is limited by ip, with a limit that is not hidden',
     )
   }
   const counted = falling(usual)
   if (counted.length === 0) {
     return check.note(
-      `no limit falls at ${api.origin}${api.pathname} (${listOf(usual)} remaining), so nothing can be said`,
-      'give an address whose answers come from no cache, with a limit that all processes share and that refills slowly',
+      `no limit decreases at ${api.origin}${api.pathname} (${listOf(usual)} remaining), so nothing can be concluded`,
+      'use a URL whose responses are not cached, with a limit that all processes share and that refills slowly',
     )
   }
   const still = falling(madeUp)
@@ -59,12 +56,12 @@ export async function proxy(api: URL | undefined): Promise<Finding> {
     )
   }
   return check.error(
-    `${requests} requests to ${api.origin} with made-up X-Forwarded-For were counted as ${requests} clients (${listOf(madeUp, evaded)} remaining): anybody evades the limit`,
-    `trust the proxies in front and nobody else: app.set('trust proxy', 1) in Express instead of true, trustProxy with their addresses in Fastify, app.proxy with app.maxIpsCount in Koa; or have the outermost proxy overwrite the header. If you asked past the proxy, a count such as 1 is expected to fail here: keep the port reachable for the proxy alone, or trust its addresses, as in app.set('trust proxy', '10.0.0.0/8')`,
+    `${requests} requests to ${api.origin} with made-up X-Forwarded-For were counted as ${requests} clients (${listOf(madeUp, evaded)} remaining): anybody can bypass the limit`,
+    `trust only the proxies in front: app.set('trust proxy', 1) in Express instead of true, trustProxy with their addresses in Fastify, app.proxy with app.maxIpsCount in Koa; or have the outermost proxy overwrite the header. If you bypassed the proxy, a count such as 1 is expected to fail here: make the port reachable only for the proxy, or trust its addresses, as in app.set('trust proxy', '10.0.0.0/8')`,
   )
 }
 
-/** The names of the limits that fall with every answer; all of them once the API refuses. */
+/** Returns the limits that decrease with every response; all of them once the API refuses. */
 function falling(answers: readonly Answer[]): readonly string[] {
   const names = [...(answers[0]?.remaining.keys() ?? [])]
   if (answers.at(-1)?.isDenied) return names
@@ -74,7 +71,7 @@ function falling(answers: readonly Answer[]): readonly string[] {
   })
 }
 
-/** The units that remained of the first of the limits, answer by answer. */
+/** Returns the remaining units of the first limit, response by response. */
 function listOf(answers: readonly Answer[], names: readonly string[] = falling(answers)): string {
   const values = answers.map(({ remaining }) => {
     const [first = ''] = names.length > 0 ? names : remaining.keys()
@@ -101,7 +98,7 @@ function remainingOf(headers: Headers): ReadonlyMap<string, number> {
   return new Map(/^\s*\d+\s*$/.test(legacy) ? [['', Number(legacy)]] : [])
 }
 
-/** Returns an address of the network for tests of networks (RFC 2544), which nobody has. */
+/** Returns an address from the benchmarking network (RFC 2544), which nobody has. */
 function madeUpAddress(): string {
   return `198.${18 + randomInt(2)}.${randomInt(256)}.${1 + randomInt(254)}`
 }

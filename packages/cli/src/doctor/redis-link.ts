@@ -1,15 +1,15 @@
 import { errorText } from '@sluice/core'
 import { Redis } from 'ioredis'
 
-/** A server that took a command, and did not answer it in time. */
+/** A server that accepted a command but did not answer in time. */
 export class TimedOut extends Error {}
 
-/** The longest wait for one answer, in ms. */
+/** Maximum wait for one reply, in ms. */
 const maxAnswerMs = 2_000
 
-/** A connection of its own to one server, whose commands all end in time. */
+/** A separate connection to one server, with a timeout for every command. */
 export class RedisLink {
-  /** Its `connect` opens the link. */
+  /** Opened by `connect`. */
   readonly client: Redis
   /** Host, port and protocol, without user and password. */
   readonly address: string
@@ -18,7 +18,7 @@ export class RedisLink {
 
   /**
    * @param url `redis://` or `rediss://`, with user, password and number of the database
-   * @param deadline the time by `performance.now()` after which nothing is waited for any more
+   * @param deadline the time by `performance.now()` after which to stop waiting
    */
   constructor(url: URL, deadline: number) {
     this.#deadline = deadline
@@ -40,14 +40,14 @@ export class RedisLink {
 
   /**
    * Sends one command.
-   * @throws TimedOut when the server does not answer
-   * @throws the error reply of the server
+   * @throws TimedOut if the server does not answer
+   * @throws the server's error reply
    */
   ask(name: string, ...args: readonly (string | number)[]): Promise<unknown> {
     return this.inTime(name, this.client.call(name, ...args))
   }
 
-  /** Waits for work on the same connection for as long as for one command. */
+  /** Waits for work on the same connection, with the timeout of one command. */
   inTime<T>(what: string, work: Promise<T>): Promise<T> {
     const leftMs = Math.max(1, Math.min(maxAnswerMs, this.#deadline - performance.now()))
     const late = new TimedOut(
@@ -60,14 +60,14 @@ export class RedisLink {
   }
 }
 
-/** The message of an error of Redis, without what it repeats of a command. */
+/** Returns the message of a Redis error, without the parts of the command that it repeats. */
 export function reasonOf(error: unknown): string {
   return errorText(error)
     .replace(/,? with args beginning with:.*/s, '')
     .replaceAll(/\/\/[^\s/@]*@/g, '//…@')
 }
 
-/** True for a refusal by access rules, or by a server that does not have the command. */
+/** True for a denied or unknown command. */
 export function isRefused(error: unknown): boolean {
   return /NOPERM|unknown (?:sub)?command|can't run this command|not allowed/i.test(reasonOf(error))
 }

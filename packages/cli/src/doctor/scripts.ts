@@ -5,7 +5,7 @@ import { Cluster } from 'ioredis'
 import { type Finding, type Findings, found } from './finding.ts'
 import { isRefused, type RedisLink, reasonOf, TimedOut } from './redis-link.ts'
 
-/** Everything that the scripts of `@sluice/redis` run, with arguments that hurt nothing. */
+/** Everything that the scripts of `@sluice/redis` run, with harmless arguments. */
 const inScripts: readonly (readonly string[])[] = [
   ...[['GET'], ['SET', 'v', 'PX', '1000'], ['SETRANGE', '0', 'v'], ['APPEND', 'v']],
   ...[['PEXPIRE', '1000'], ['PTTL'], ['EXISTS'], ['MGET'], ['DEL'], ['UNLINK']],
@@ -19,13 +19,13 @@ const inScripts: readonly (readonly string[])[] = [
   ],
 ]
 
-/** The commands beside the scripts: the heartbeat of a fleet, and policies that change. */
+/** Commands outside of scripts: a fleet's heartbeat, and policies that change. */
 const besideScripts: readonly (readonly string[])[] = [
   ...[['ZADD', '1', 'm'], ['ZREMRANGEBYSCORE', '-inf', '0'], ['ZCARD'], ['PEXPIRE', '1000']],
   ...[['ZREM', 'm'], ['GET'], ['MGET'], ['LRANGE', '0', '-1']],
 ]
 
-/** Runs the commands in turn, and answers the names of those that are refused. */
+/** Runs the commands in turn, and returns the names of the refused ones. */
 const probe = `
 local refused = {}
 for line in string.gmatch(ARGV[1], '[^\\n]+') do
@@ -64,12 +64,12 @@ async function timeInScripts(link: RedisLink): Promise<Finding> {
   const check = found('TIME in scripts')
   try {
     await link.ask('EVAL', `return redis.call('TIME')`, 0)
-    return check.ok('allowed: limits count by the clock of Redis')
+    return check.ok('allowed: limits use the clock of Redis')
   } catch (error) {
     if (error instanceof TimedOut) throw error
     return check.error(
       `refused: ${reasonOf(error)}`,
-      `let the user run TIME (ACL SETUSER … +time), or use redisStore(client, { clock: 'client' })`,
+      `allow the user to run TIME (ACL SETUSER … +time), or use redisStore(client, { clock: 'client' })`,
     )
   }
 }
@@ -90,9 +90,9 @@ async function commands(link: RedisLink, prefix: string): Promise<Finding> {
     }
   } catch (error) {
     if (error instanceof TimedOut) throw error
-    // A node of a Cluster refuses keys of other nodes: the decision below goes the whole way.
-    if (/^MOVED|^CROSSSLOT/.test(reasonOf(error))) return check.ok('not asked on a Cluster')
-    return refused(check, `keys of the prefix ${prefix}`, { error, prefix })
+    // A Cluster node refuses keys of other nodes: the decision below covers this.
+    if (/^MOVED|^CROSSSLOT/.test(reasonOf(error))) return check.ok('not checked on a Cluster')
+    return refused(check, `keys with the prefix ${prefix}`, { error, prefix })
   }
   if (names.size === 0) return check.ok(`all commands of the store on ${prefix}:*`)
   const listed = [...names].sort()
@@ -112,8 +112,8 @@ function refused(
   return check.error(
     `${what}: ${reason}`,
     isMemory
-      ? 'raise maxmemory, or give Sluice a Redis of its own'
-      : `let the user run scripts on keys of the prefix: ACL SETUSER <user> ~${prefix}:* +@all; a managed server may need a plan that allows Lua`,
+      ? 'raise maxmemory, or give Sluice its own Redis'
+      : `allow the user to run scripts on keys with the prefix: ACL SETUSER <user> ~${prefix}:* +@all; a managed server may need a plan that allows Lua`,
   )
 }
 
@@ -122,7 +122,7 @@ function probeKey(prefix: string): string {
   return `${prefix}:{doctor-${id}}:probe`
 }
 
-/** Has the store of Sluice decide: the same code as in production, with a key of its own. */
+/** Makes Sluice's store decide: the same code as in production, with its own key. */
 export async function decision(
   link: RedisLink,
   { prefix, isCluster }: { readonly prefix: string; readonly isCluster: boolean },
@@ -138,7 +138,7 @@ export async function decision(
     const [second] = await ask()
     const isRight = first?.allowed === true && second?.allowed === false
     if (isRight) return check.ok('a limit of 1 admitted one request, and denied the next')
-    // The window may have passed in between, on a slow server.
+    // The window may have passed meanwhile, on a slow server.
     return check.note('a limit of 1 in 10 s was not reached: the server is slow')
   } catch (error) {
     if (error instanceof TimedOut) throw error

@@ -2,12 +2,12 @@ import { isOptions } from '@sluice/core'
 import { isRefused, type RedisLink, reasonOf } from './redis-link.ts'
 
 export interface ServerInfo {
-  /** A field as it is written; `undefined` where the server does not tell. */
+  /** A raw field; `undefined` if the server does not report it. */
   text(name: string): string | undefined
   number(name: string): number | undefined
 }
 
-/** Reads `INFO`; a text that says why, where it may not be asked. */
+/** Reads `INFO`; returns the reason as a string if it is forbidden. */
 export async function serverInfo(link: RedisLink): Promise<ServerInfo | string> {
   try {
     const fields = fieldsOf(await link.ask('INFO'))
@@ -23,7 +23,7 @@ export async function serverInfo(link: RedisLink): Promise<ServerInfo | string> 
   }
 }
 
-/** Reads a setting; `undefined` where `CONFIG GET` is forbidden, as managed servers do. */
+/** Reads a setting; `undefined` if `CONFIG GET` is forbidden, as on managed servers. */
 export async function configured(link: RedisLink, name: string): Promise<string | undefined> {
   const answer = await link.ask('CONFIG', 'GET', name).catch(() => undefined)
   if (Array.isArray(answer) && answer.length === 2) return String(answer[1])
@@ -32,7 +32,7 @@ export async function configured(link: RedisLink, name: string): Promise<string 
     : undefined
 }
 
-/** The fields of an answer with lines such as `redis_version:7.0.0`. */
+/** Parses the fields of a reply with lines such as `redis_version:7.0.0`. */
 export function fieldsOf(answer: unknown): ReadonlyMap<string, string> {
   const lines = String(answer).matchAll(/^([^#:\r\n]+):(.*?)\r?$/gm)
   return new Map([...lines].map(([, name = '', value = '']) => [name, value]))

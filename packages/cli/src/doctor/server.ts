@@ -25,8 +25,8 @@ export function role(info: ServerInfo): Finding {
     const master = `${info.text('master_host')}:${info.text('master_port')}`
     const broken = info.text('master_link_status') === 'down' ? ', and has lost it' : ''
     return check.error(
-      `a replica of ${master}${broken}: it takes no writes, so that every check fails with READONLY`,
-      'connect to the master, and through Sentinel or a Cluster client if the master may move',
+      `a replica of ${master}${broken}: it accepts no writes, so every check fails with READONLY`,
+      'connect to the master, through Sentinel or a Cluster client if there are failovers',
     )
   }
   const replicas = info.number('connected_slaves') ?? 0
@@ -43,7 +43,7 @@ export function persistence(info: ServerInfo): Finding {
   if (failed) {
     return check.warning(
       `${failed[1]} failed: Redis may refuse every write with MISCONF`,
-      'make room on the disk, and see the log of the server; with stop-writes-on-bgsave-error no it goes on writing',
+      'free disk space, and check the server log; with stop-writes-on-bgsave-error no, writes continue',
     )
   }
   if (info.text('aof_enabled') === '1') return check.ok('AOF is on: a restart keeps counts')
@@ -52,12 +52,12 @@ export function persistence(info: ServerInfo): Finding {
     (info.number('server_time_usec') ?? 0) / 1e6 - (info.number('uptime_in_seconds') ?? 0)
   const seen =
     saved > started + 1
-      ? 'snapshots (RDB): a restart forgets what was counted since the last one'
-      : 'none that is seen: a restart forgets counts, and what Sluice admitted meanwhile is charged again'
+      ? 'snapshots (RDB): a restart loses the counts since the last one'
+      : 'none found: a restart loses counts, but Sluice charges again what it admitted meanwhile'
   return check.ok(seen)
 }
 
-/** The share of `maxclients` from which on new connections are in danger. */
+/** Share of `maxclients` at which new connections are at risk. */
 const fullShare = 0.8
 
 export function connections(info: ServerInfo): Finding {
@@ -70,6 +70,6 @@ export function connections(info: ServerInfo): Finding {
   if (now < max * fullShare && refused === 0) return check.ok(seen)
   return check.warning(
     seen,
-    'raise maxclients, or find the application that opens a client for each request',
+    'raise maxclients, or find the application that opens a client per request',
   )
 }

@@ -4,19 +4,19 @@ import { durationUnits, type FieldMap, jsonFormat } from './json-format.ts'
 import type { LogFormat } from './log-format.ts'
 import { textFormat } from './text-format.ts'
 
-/** The options of a command line that say how lines are read. */
+/** Command-line options for reading lines. */
 export interface FormatOptions {
-  /** A name, a pattern of nginx, or `auto`. */
+  /** A name, an nginx pattern, or `auto`. */
   readonly format: string
   /** The field map of `--format json`: `time=ts,ip=client.ip`. */
   readonly fields?: string
-  /** @default as the format has it */
+  /** @default the format's */
   readonly time?: 'start' | 'end'
 }
 
 const common = '$remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent'
 const combined = `${common} "$http_referer" "$http_user_agent"`
-/** Its `common`, which is its default, has more values than that of others. */
+/** Its default, `common`, has more values than other `common` formats. */
 const traefikCommon = `${combined} $request_count "$router" "$server_url" \${request_ms}ms`
 const alb =
   '$type $time $elb $remote_addr $target $request_processing_time $target_processing_time ' +
@@ -82,9 +82,9 @@ const makers: Readonly<Record<string, () => LogFormat>> = {
 const formatNames: readonly string[] = Object.keys(makers)
 
 /**
- * The format of a file.
- * @param sample its first lines, by which `auto` decides
- * @throws CliError when there is no such format, or none that reads the sample
+ * Returns the format of a file.
+ * @param sample its first lines, for `auto`
+ * @throws CliError if the format is unknown, or no format can read the sample
  */
 export function chooseFormat(
   { format, fields, time }: FormatOptions,
@@ -101,11 +101,11 @@ function formatOf(name: string, fields: string | undefined, sample: readonly str
   const make = Object.hasOwn(makers, name) ? makers[name] : undefined
   if (make) return make()
   throw new CliError(
-    `--format ${name} is no format: take auto, json with --fields, ${formatNames.join(', ')}, or the log_format of nginx with its $variables`,
+    `--format ${name} is unknown: use auto, json with --fields, ${formatNames.join(', ')}, or the log_format of nginx with its $variables`,
   )
 }
 
-/** The first format that reads most of the lines. Formats with more values stand before others. */
+/** Returns the first format that reads most of the lines. Formats with more values come first. */
 function detected(sample: readonly string[]): LogFormat {
   let best: { readonly name: string; readonly read: number } | undefined
   for (const name of formatNames) {
@@ -117,14 +117,14 @@ function detected(sample: readonly string[]): LogFormat {
   if (made) return made
   if (sample.length === 0) return textFormat(combined, { name: 'combined' })
   throw new CliError(
-    `none of the formats ${formatNames.join(', ')} reads the log; give the log_format of nginx, as in --format '$remote_addr [$time_local] "$request" $status', or the fields of JSON lines, as in --format json --fields time=ts,ip=client.ip,method=method,path=url`,
+    `none of the formats ${formatNames.join(', ')} can read the log; pass the log_format of nginx, as in --format '$remote_addr [$time_local] "$request" $status', or the fields of JSON lines, as in --format json --fields time=ts,ip=client.ip,method=method,path=url`,
   )
 }
 
 const mapFields = ['time', 'ip', 'method', 'path', 'status', 'duration', 'headers'] as const
 const needed: readonly string[] = ['time', 'ip', 'method', 'path']
 
-/** Reads `time=ts,ip=client.ip,method=method,path=url,duration=took:s`. */
+/** Parses `time=ts,ip=client.ip,method=method,path=url,duration=took:s`. */
 function fieldMapOf(text: string | undefined): FieldMap {
   const entries = new Map<string, string>()
   for (const part of text?.split(',') ?? []) {

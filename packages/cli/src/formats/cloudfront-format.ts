@@ -2,11 +2,11 @@ import { detached, isMethod, type LogFormat, present, statusOf, withoutPort } fr
 import type { FieldSource, LineFields } from './log-request.ts'
 import { TimeReader } from './times.ts'
 
-/** The columns of a file without a line `#Fields`. */
+/** The columns of a file without a `#Fields` line. */
 const usualColumns =
   'date time x-edge-location sc-bytes c-ip cs-method cs(Host) cs-uri-stem sc-status cs(Referer) cs(User-Agent) cs-uri-query cs(Cookie) x-edge-result-type x-edge-request-id x-host-header cs-protocol cs-bytes time-taken x-forwarded-for'
 
-/** Makes a format of the standard logs of CloudFront: columns with tabs between them. */
+/** Creates the format of CloudFront standard logs: tab-separated columns. */
 export function cloudFrontFormat(): LogFormat {
   const times = new TimeReader()
   let columns = usualColumns.split(' ')
@@ -18,7 +18,7 @@ export function cloudFrontFormat(): LogFormat {
     }
     const values = line.split('\t')
     if (values.length < columns.length) {
-      return `it has ${values.length} columns of ${columns.length}`
+      return `it has ${values.length} columns instead of ${columns.length}`
     }
     const source = new Columns(columns, values)
     const method = source.slice('cs-method') ?? ''
@@ -66,7 +66,7 @@ class Columns implements FieldSource {
     return value && detached(value)
   }
 
-  /** A value that keeps the log in memory, for those who do not keep it. */
+  /** A value that references the log in memory, for short-lived use. */
   slice(name: string): string | undefined {
     return present(this.#values[this.#columns.indexOf(name)])
   }

@@ -2,13 +2,13 @@ import { isMethod, type LogFormat, present, statusOf, withoutPort } from './log-
 import type { FieldSource, LineFields } from './log-request.ts'
 import { TimeReader } from './times.ts'
 
-/** The units of durations, in ms. */
+/** Duration units, in ms. */
 export const durationUnits: Readonly<Record<string, number>> = { s: 1e3, ms: 1, us: 1e-3, ns: 1e-6 }
 
-/** Names of fields with dots between them; of several such paths the first one counts. */
+/** Dotted field paths; the first path found counts. */
 type FieldPath = string | readonly string[]
 
-/** The fields of a JSON line that make a request. */
+/** The fields of a JSON line that describe a request. */
 export interface FieldMap {
   readonly time: FieldPath
   readonly ip: FieldPath
@@ -20,7 +20,7 @@ export interface FieldMap {
   readonly durationUnit?: string
   /** An object of request headers. @default none */
   readonly headers?: string
-  /** Text before the names of headers, such as `request_` of Traefik. @default none */
+  /** Prefix of header names, such as Traefik's `request_`. @default none */
   readonly headerPrefix?: string
   /** @default 'end' */
   readonly timeIs?: 'start' | 'end'
@@ -35,10 +35,10 @@ export function jsonFormat(name: string, map: FieldMap): LogFormat {
 
   function read(line: string): LineFields | string | undefined {
     const value = parsed(line)
-    if (value === undefined) return 'it is no JSON object'
+    if (value === undefined) return 'it is not a JSON object'
     const method = textAt(value, map.method)
     const target = textAt(value, map.path)
-    // Logs of applications have lines of other kinds between those of requests.
+    // Application logs have other lines between those of requests.
     if (method === undefined && target === undefined) return undefined
     if (method === undefined || !isMethod(method))
       return `it has no method at ${listed(map.method)}`
@@ -110,7 +110,7 @@ function textOf(value: unknown): string | undefined {
 }
 
 function valueAt(value: JsonObject, path: string): unknown {
-  // Names may have dots of their own.
+  // Names may contain dots.
   if (Object.hasOwn(value, path)) return value[path]
   return path
     .split('.')
@@ -125,7 +125,7 @@ function parsed(line: string): JsonObject | undefined {
     const value: unknown = JSON.parse(line)
     return isObject(value) ? value : undefined
   } catch {
-    // The line is counted as unreadable.
+    // The line counts as unreadable.
     return undefined
   }
 }

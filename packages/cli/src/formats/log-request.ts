@@ -1,27 +1,27 @@
 import type { HttpRequest } from '@sluice/http'
 
-/** All that a format reads of a line. */
+/** All that a format reads from a line. */
 export interface LineFields {
   /** In ms since 1970. */
   readonly timeMs: number
-  /** Time (ms) from the request to the end of the response; `undefined` where the log has none. */
+  /** Time (ms) from the request to the end of the response; `undefined` if not in the log. */
   readonly durationMs: number | undefined
-  /** The peer of the connection, without its port. */
+  /** The connection's peer, without its port. */
   readonly address: string | undefined
   readonly method: string
-  /** 0 where the log has none. */
+  /** 0 if not in the log. */
   readonly status: number
-  /** Values by the names of the log. */
+  /** Values by their names in the log. */
   readonly source: FieldSource
 }
 
-/** The other values of a line, looked up when they are asked for. */
+/** The other values of a line, looked up on demand. */
 export interface FieldSource {
-  /** The target of the request as it was sent, with the query. */
+  /** The request target as it was sent, with the query. */
   readonly target: string
   /** The value of a request header by its lower-case name. */
   header(name: string): string | undefined
-  /** A value by the name that the log has for it. */
+  /** A value by its name in the log. */
   field(name: string): string | undefined
 }
 
@@ -30,11 +30,11 @@ export class LogRequest implements HttpRequest {
   readonly method: string
   readonly durationMs: number | undefined
   readonly status: number
-  /** The time as the log has it: of the begin or the end. */
+  /** The time in the log: of the start or the end. */
   readonly loggedMs: number
-  /** Time of the request; later than in the log where it came too late to be put in order. */
+  /** Time of the request; later than in the log if it came too late to be sorted. */
   startMs: number
-  /** The address of the client, once declared proxies are taken away. */
+  /** The client's address, after removing declared proxies. */
   ip: string | undefined
   /** The pattern that the path matches. */
   route: string | undefined = undefined
@@ -65,7 +65,7 @@ export class LogRequest implements HttpRequest {
   }
 }
 
-/** The path of a request target, which may be a whole URL, as proxies and load balancers log it. */
+/** The path of a request target, which may be a full URL in logs of proxies and load balancers. */
 function pathOf(target: string): string {
   const scheme = target.startsWith('/') ? -1 : target.indexOf('://')
   const slash = scheme === -1 ? 0 : target.indexOf('/', scheme + 3)

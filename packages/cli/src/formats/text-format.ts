@@ -3,7 +3,7 @@ import { detached, isMethod, type LogFormat, present, statusOf, withoutPort } fr
 import type { FieldSource, LineFields } from './log-request.ts'
 import { TimeReader } from './times.ts'
 
-/** A variable of a pattern, and the text that ends its value. */
+/** A variable of a pattern, and the text after its value. */
 interface Part {
   readonly name: string
   readonly end: string
@@ -12,8 +12,8 @@ interface Part {
 type TextOptions = Pick<LogFormat, 'name'> & Partial<Pick<LogFormat, 'timeIs'>>
 
 /**
- * Makes a format of the pattern of an nginx `log_format`: text with `$variables`.
- * @throws CliError when the values of a line cannot be told apart, or no request can be made of it
+ * Creates a format from an nginx `log_format` pattern: text with `$variables`.
+ * @throws CliError if the values cannot be separated, or are not enough for a request
  */
 export function textFormat(pattern: string, { name, timeIs = 'end' }: TextOptions): LogFormat {
   const values = new LineValues(pattern)
@@ -56,12 +56,12 @@ export function textFormat(pattern: string, { name, timeIs = 'end' }: TextOption
   return { name, encoding: 'latin1', timeIs, read }
 }
 
-/** Finds the values of lines by the variables of a pattern. It knows the values of one line. */
+/** Finds the values of lines by the variables of a pattern. It holds the values of one line. */
 class LineValues {
   readonly names: readonly string[]
   readonly #begin: string
   readonly #parts: readonly Part[]
-  /** The begin and the end of each value in the line. */
+  /** Start and end of each value in the line. */
   readonly #bounds: Uint32Array
   #line: string | undefined
 
@@ -73,7 +73,7 @@ class LineValues {
     this.#bounds = new Uint32Array(2 * parts.length)
   }
 
-  /** Finds the values of a line. @returns why it has none */
+  /** Finds the values of a line. @returns the reason if that fails */
   find(line: string): string | undefined {
     if (line === this.#line) return undefined
     this.#line = undefined
@@ -87,12 +87,12 @@ class LineValues {
       this.#bounds[2 * index + 1] = to
       from = to + end.length
     }
-    if (from !== line.length) return 'it goes on after the last value'
+    if (from !== line.length) return 'it continues after the last value'
     this.#line = line
     return undefined
   }
 
-  /** The begin of a value of the line that was found last. */
+  /** Returns the start of a value in the current line. */
   from(place: number): number {
     return this.#bounds[2 * place] ?? 0
   }
@@ -101,15 +101,15 @@ class LineValues {
     return this.#bounds[2 * place + 1] ?? 0
   }
 
-  /** A value as a slice of the line; `undefined` for the place -1. */
+  /** Returns a value as a slice of the line; `undefined` for place -1. */
   text(line: string, place: number): string | undefined {
     return place === -1 ? undefined : line.slice(this.from(place), this.to(place))
   }
 }
 
 /**
- * Values of a line by the names of variables: `$http_x_tenant` is a header too. It keeps the line
- * alone, since requests that wait for their order are many, and few are asked for such a value.
+ * Values of a line by variable name: `$http_x_tenant` is a header too. It keeps only the line,
+ * since many requests wait to be sorted, and few need these values.
  */
 class TextFields implements FieldSource {
   readonly #line: string
@@ -150,16 +150,16 @@ function partsOf(pattern: string): { readonly begin: string; readonly parts: rea
   const joined = parts.findIndex(({ end }, index) => end === '' && index < parts.length - 1)
   if (joined !== -1) {
     throw new CliError(
-      `the format has nothing between $${parts[joined]?.name} and $${parts[joined + 1]?.name}, so their values cannot be told apart`,
+      `the format has nothing between $${parts[joined]?.name} and $${parts[joined + 1]?.name}, so their values cannot be separated`,
     )
   }
   return { begin, parts }
 }
 
-/** The variables that a request is made of. Other names stand for the columns of load balancers. */
+/** The variables of a request. Some names are columns of load balancers. */
 const placeNames = {
   time: ['msec', 'time_iso8601', 'time_local', 'time'],
-  /** The request's own time, beside that of the response: load balancers log both. */
+  /** The request's time, besides the response's: load balancers log both. */
   begin: ['request_creation_time'],
   address: ['remote_addr', 'realip_remote_addr', 'remote_host'],
   request: ['request'],
@@ -171,7 +171,7 @@ const placeNames = {
   durationMs: ['request_ms'],
 } as const
 
-/** The places of these variables in a line; -1 where the pattern has none. */
+/** The places of these variables in a line; -1 if not in the pattern. */
 type Places = Readonly<Record<keyof typeof placeNames, number>>
 
 function placesOf(names: readonly string[]): Places {
@@ -230,20 +230,20 @@ function requestOf(line: string, values: LineValues, places: Places): RequestPla
   const [begin, end] = [values.from(places.request), values.to(places.request)]
   const first = line.indexOf(' ', begin)
   if (first === -1 || first >= end) return undefined
-  // Most requests have a text that need not be copied.
+  // Most methods are known strings that need no copy.
   const method = line.startsWith('GET ', begin) ? 'GET' : line.slice(begin, first)
   const last = line.lastIndexOf(' ', end - 1)
   const to = last > first && line.startsWith('HTTP/', last + 1) ? last : end
   return isMethod(method) && first + 1 < to ? { method, from: first + 1, to } : undefined
 }
 
-/** `0.052`; of several upstreams, which nginx lists, there is no one number. */
+/** Parses `0.052`; a list of several upstreams, as nginx writes it, is not one number. */
 function msOf(text: string | undefined, unitMs: number): number | undefined {
   const duration = text === undefined || text === '' ? Number.NaN : Number(text)
   return duration >= 0 ? Math.round(duration * unitMs) : undefined
 }
 
-/** nginx and Apache write characters as `\x22`, and a quote after a backslash. */
+/** Decodes `\x22` and backslash-escaped quotes, as nginx and Apache write them. */
 function unescaped(value: string): string {
   return value.replace(/\\(?:x([0-9A-Fa-f]{2})|(["\\]))/g, (_, hex: string, plain: string) =>
     hex === undefined ? plain : String.fromCharCode(Number.parseInt(hex, 16)),

@@ -1,6 +1,6 @@
 const months = 'JanFebMarAprMayJunJulAugSepOctNovDec'
 
-/** Reads times of logs. The last one is remembered: many lines have the same second. */
+/** Parses log times. The last one is cached, since many lines share the same second. */
 export class TimeReader {
   #text = ''
   #ms = Number.NaN
@@ -22,10 +22,10 @@ export class TimeReader {
 function timeMsOf(text: string): number {
   if (text.charCodeAt(2) === slash) return ofCommonLog(text)
   if (/^\d+(\.\d+)?$/.test(text)) return ofNumber(Number(text))
-  // `Date.parse` takes a time without a zone for local time; logs mean UTC.
+  // `Date.parse` reads a time without a zone as local time; logs mean UTC.
   const hasZone = /(Z|[+-]\d\d:?\d\d)$/.test(text)
   const [, year, month, day] = /^(\d{4})-(\d\d)-(\d\d)/.exec(text) ?? []
-  // `Date.parse` takes 31 February for 3 March.
+  // `Date.parse` reads 31 February as 3 March.
   if (day !== undefined && !isDate(Number(year), Number(month) - 1, Number(day))) return Number.NaN
   return Math.floor(Date.parse(hasZone ? text : `${text}Z`))
 }
@@ -59,7 +59,7 @@ function isDate(year: number, month: number, day: number): boolean {
   return date.getUTCMonth() === month && date.getUTCDate() === day
 }
 
-/** The unit of a time since 1970 is known by its size: s, ms, µs or ns. */
+/** Infers the unit of a time since 1970 from its size: s, ms, µs or ns. */
 function ofNumber(time: number): number {
   if (!(time >= 0)) return Number.NaN
   if (time < 1e11) return Math.round(time * 1e3)

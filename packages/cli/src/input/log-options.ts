@@ -21,18 +21,17 @@ export function addLogOptions(command: Command): Command {
     .addOption(
       new Option(
         '--time <moment>',
-        'what the time of a line is: start or end of a request',
+        'meaning of the time in a line: start or end of the request',
       ).choices(['start', 'end']),
     )
-    .option('--trust-proxy <proxies>', 'number or networks of the proxies in front, as in Express')
-    .option('--order-window <time>', 'span in which lines may be out of order', '1m')
+    .option('--trust-proxy <proxies>', 'number or networks of proxies, as in Express')
+    .option('--order-window <time>', 'time by which lines may be out of order', '1m')
     .option('--strict', 'fail if a line cannot be read')
 }
 
 /**
- * Reads logs to their end, and tells of lines that cannot be read. Without files the standard input
- * is the log.
- * @throws CliError when there is no request in it, or some line cannot be read and must be
+ * Reads logs to the end, and reports unreadable lines. Without files, the log is standard input.
+ * @throws CliError if there are no requests, or with `--strict` for an unreadable line
  */
 export async function readLogs(
   terminal: Terminal,
@@ -40,7 +39,7 @@ export async function readLogs(
   read: (pieces: AsyncIterable<readonly LogRequest[]>) => Promise<void>,
 ): Promise<LogReport> {
   if (files.length === 0 && terminal.stdin.isTTY) {
-    throw new CliError('no log is given; name a file, or - for the standard input')
+    throw new CliError('no log given; name a file, or - for standard input')
   }
   const reader = new LogReader(terminal, files.length === 0 ? ['-'] : files, options)
   await read(reader.read())
@@ -63,7 +62,7 @@ export async function readLogs(
   return report
 }
 
-/** The section of a result that counts the lines that cannot be read, and shows the first few. */
+/** The section of a result that counts unreadable lines, and shows the first few. */
 export function unreadableSection({ unreadable }: LogReport, style: Style): readonly string[] {
   const { lines, examples } = unreadable
   const title = style('bold', `Lines that cannot be read: ${countText(lines)}`)

@@ -11,25 +11,25 @@ import { behindProxies, type ClientAddress } from './proxies.ts'
 import { eachLine, fileStream, wholeLines } from './read-lines.ts'
 import { TimeOrder } from './time-order.ts'
 
-/** The options of commands that read logs, as commander passes them. */
+/** Options of commands that read logs, as commander passes them. */
 export interface LogOptions extends FormatOptions {
   readonly trustProxy?: string
-  /** Span in which lines may stand in another order than that of their times. */
+  /** Time by which lines may be out of order. */
   readonly orderWindow: string
   readonly strict?: boolean
 }
 
 const maxExamples = 5
 const maxExampleLength = 200
-/** End (ms) of the year 9999: a later time is an error of the log, and no calendar shows it. */
+/** End (ms) of the year 9999: a later time is an error in the log. */
 const maxTimeMs = 253_402_300_799_999
-/** A longer request (ms) is an error of the log. Its lease is renewed for as long. */
+/** A longer request (ms) is an error in the log: its lease would be renewed all the time. */
 const maxDurationMs = 30 * 86_400_000
-/** Lines by which the format is found. */
+/** Number of lines for detecting the format. */
 const sampleLines = 100
-/** A smaller heap may double before garbage is collected, which costs less. */
+/** A heap below this size may double before garbage is collected, which costs less. */
 const largeHeapBytes = 128 * 1024 * 1024
-/** Growth (percent) of a large heap until garbage is collected: less memory for more of the CPU. */
+/** Growth (percent) of a large heap between collections: less memory, more CPU. */
 const heapGrowthPercent = 20
 
 /** The requests of one file, a piece at a time. */
@@ -39,7 +39,7 @@ interface Source {
   next: number
 }
 
-/** Reads logs once, as requests in the order of their times, and counts what it meets. */
+/** Reads logs once, as requests sorted by time, and counts lines. */
 export class LogReader {
   readonly #stdin: Terminal['stdin']
   readonly #files: readonly string[]
@@ -77,7 +77,7 @@ export class LogReader {
 
   /**
    * Reads all files, merged by time.
-   * @throws CliError when a file cannot be read, or nobody knows its format
+   * @throws CliError if a file cannot be read, or its format is unknown
    */
   async *read(): AsyncGenerator<readonly LogRequest[]> {
     this.#allBytes = await sizeOf(this.#files)
@@ -98,7 +98,7 @@ export class LogReader {
     yield* this.#timed(this.#order.takeAll())
   }
 
-  /** Has a large heap collected sooner, since a log may hold a million clients. */
+  /** Makes V8 collect a large heap sooner, since a log may have a million clients. */
   #boundHeap(): void {
     if (this.#isHeapLarge || getHeapStatistics().used_heap_size < largeHeapBytes) return
     this.#isHeapLarge = true
@@ -138,7 +138,7 @@ export class LogReader {
         const { timeMs, durationMs = 0 } = fields
         const startMs = timeIs === 'end' ? timeMs - durationMs : timeMs
         if (!(startMs >= 0 && startMs <= maxTimeMs && durationMs <= maxDurationMs)) {
-          const reason = 'it must begin between 1970 and 9999, and take 30 days at most'
+          const reason = 'it must start between 1970 and 9999, and take at most 30 days'
           this.#note({ file, line: number, text: line, reason })
           return
         }
@@ -157,13 +157,13 @@ export class LogReader {
   }
 }
 
-/** Merges sources whose requests are about in order, by time. */
+/** Merges sources whose requests are roughly in order, by time. */
 async function* merged(sources: readonly Source[]): AsyncGenerator<readonly LogRequest[]> {
   const open = [...sources]
   for (const source of [...open]) await refill(source, open)
   while (open.length > 0) {
     const piece: LogRequest[] = []
-    // A source whose piece is used up is asked first: its next request may be the next of all.
+    // A source without a piece is read first: its next request may be the next of all.
     for (let source = earliest(open); source; source = earliest(open)) {
       const request = source.requests[source.next]
       if (request) piece.push(request)
@@ -205,12 +205,12 @@ function earliest(sources: readonly Source[]): Source | undefined {
 
 function sampleOf(piece: Buffer): readonly string[] {
   const lines: string[] = []
-  // The beginning is enough, since a piece may be long.
+  // The start is enough, since a piece may be long.
   eachLine(piece.subarray(0, 64 * 1024), 'latin1', (line) => lines.push(line))
   return lines.slice(0, sampleLines).filter((line) => line !== '')
 }
 
-/** Bytes of all files; `undefined` where one is no file. */
+/** Bytes of all files; `undefined` if one is not a file. */
 async function sizeOf(files: readonly string[]): Promise<number | undefined> {
   let bytes = 0
   for (const file of files) {

@@ -6,9 +6,9 @@ import { CliError } from '../terminal/exit-codes.ts'
 export type ClientAddress = (request: LogRequest) => string | undefined
 
 /**
- * Reads `--trust-proxy`: a number of proxies, or their networks, as Express' `trust proxy` takes
- * them. The library that knows the networks is that of Express.
- * @throws CliError when it is neither
+ * Parses `--trust-proxy`: a number of proxies, or their networks, as in Express's `trust proxy`.
+ * Express's own library parses the networks.
+ * @throws CliError if it is neither
  */
 export function behindProxies(trusted: string): ClientAddress {
   const trust = trustOf(trusted)

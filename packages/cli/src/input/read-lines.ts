@@ -5,7 +5,7 @@ import { createGunzip } from 'node:zlib'
 import { errorText } from '@sluice/core'
 import { CliError, exitCodes } from '../terminal/exit-codes.ts'
 
-/** The most bytes of a line. Longer text is no line of a log. */
+/** Maximum bytes of a line. Longer text is not a log line. */
 const maxLineBytes = 1_000_000
 const newline = 10
 const carriageReturn = 13
@@ -15,10 +15,10 @@ export function fileStream(file: string): AsyncIterable<Buffer> {
 }
 
 /**
- * Reads whole lines: pieces of a file that end where a line ends. Unpacks gzip, which is known by
- * its first bytes, whatever the file is called.
+ * Reads whole lines: pieces of a file that end at a line end. Decompresses gzip, recognised by its
+ * first bytes, whatever the file name.
  * @param onBytes receives the number of bytes read, compressed or not
- * @throws CliError when the file cannot be read to its end
+ * @throws CliError if the file cannot be read to the end
  */
 export async function* wholeLines(
   file: string,
@@ -71,8 +71,8 @@ async function* unpacked(source: AsyncGenerator<Buffer>): AsyncGenerator<Buffer>
 }
 
 /**
- * Calls back with each line of a piece, without its end. A line is a slice of the text of the
- * piece, so what is kept of it has to be copied (`detached`).
+ * Calls back with each line of a piece, without its end. A line is a slice of the piece, so
+ * anything kept must be copied (`detached`).
  */
 export function eachLine(
   piece: Buffer,

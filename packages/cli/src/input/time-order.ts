@@ -1,21 +1,21 @@
 import type { LogRequest } from '../formats/log-request.ts'
 
-/** The most requests that wait for others, so that a busy log takes no more memory. */
+/** Maximum number of requests held for sorting, to bound the memory for a busy log. */
 const maxWaiting = 65_536
-/** The most requests that were taken, and are still in the list. */
+/** Maximum number of taken requests still in the list. */
 const maxTaken = 8_192
 
 /**
- * Puts requests in the order of their times, within a window: logs have them in the order of their
- * responses. A request that comes later than that is taken at the time of its place.
+ * Sorts requests by time, within a window: logs list them in the order of their responses. A
+ * request that comes later than that gets the time of its place.
  */
 export class TimeOrder {
-  /** Requests that came too late to be put in order. */
+  /** Requests that came too late to be sorted. */
   late = 0
   readonly #windowMs: number
-  /** In order; of one time as they came. */
+  /** Sorted; for equal times, in order of arrival. */
   #waiting: LogRequest[] = []
-  /** Requests at the begin of the list that were taken. */
+  /** Number of taken requests at the start of the list. */
   #taken = 0
   #takenMs = Number.NEGATIVE_INFINITY
 
@@ -34,7 +34,7 @@ export class TimeOrder {
     else waiting.splice(this.#placeOf(request.startMs), 0, request)
   }
 
-  /** Takes the requests that none can come before any more. */
+  /** Takes the requests that no later one can precede. */
   take(): readonly LogRequest[] {
     const last = this.#waiting.at(-1)
     if (!last) return []
@@ -50,7 +50,7 @@ export class TimeOrder {
     if (place <= this.#taken) return []
     const taken = this.#waiting.slice(this.#taken, place)
     this.#taken = place
-    // The rest is moved now and then, and not for each piece.
+    // The rest is moved now and then, not for every piece.
     if (place === this.#waiting.length || place > maxTaken) {
       this.#waiting = this.#waiting.slice(place)
       this.#taken = 0
@@ -59,7 +59,7 @@ export class TimeOrder {
     return taken
   }
 
-  /** The place after all requests up to a time. */
+  /** Returns the index after all requests up to a time. */
   #placeOf(timeMs: number): number {
     let low = this.#taken
     let high = this.#waiting.length

@@ -4,7 +4,7 @@ import { countText } from '../report/formats.ts'
 import type { SimulationReport } from '../report/simulation-report.ts'
 import { Panel, Table } from './parts.tsx'
 
-/** Rows that are drawn at first, and with each press of the button. */
+/** Number of rows to show at first, and with each click. */
 const pageLength = 100
 
 export function ClientTable({ deniedClients, totals }: SimulationReport) {
@@ -26,7 +26,7 @@ export function ClientTable({ deniedClients, totals }: SimulationReport) {
         <input class="input" type="search" onInput={(event) => find(event.currentTarget.value)} />
       </label>
       <p class="muted" role="status">
-        {`${countText(rows.length)} of ${countText(found.length)} are shown${rest}.`}
+        {`Showing ${countText(rows.length)} of ${countText(found.length)}${rest}.`}
       </p>
       <Table label={title} columns={clientColumns} rows={rows} />
       {rows.length < found.length && (

@@ -66,7 +66,7 @@ export function HeatMap({ hours: reports }: SimulationReport) {
   )
 }
 
-/** @param share of the hour that has most */
+/** @param share of the busiest hour */
 function cellOf({ requests, denied, clientsDenied }: HourReport, share: number) {
   // A square root, so that a quiet hour differs from an empty one.
   const strength = share === 0 ? 0 : 0.15 + 0.85 * Math.sqrt(share)

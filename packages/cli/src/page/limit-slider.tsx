@@ -4,12 +4,12 @@ import type { SimulationReport } from '../report/simulation-report.ts'
 import { Panel, Table } from './parts.tsx'
 import { type Distribution, RateChart } from './rate-chart.tsx'
 
-/** Steps of the slider; it is logarithmic, as rates are. */
+/** Steps of the slider, which is logarithmic. */
 const steps = 1_000
 const maxListed = 100
 
 export function LimitSlider({ rates, policies }: SimulationReport) {
-  // Leases and strikes are no rates of requests.
+  // Leases and strikes are not request rates.
   const quotas = policies.filter(({ counts }) => counts === 'units')
   const fitting = rates.windowsMs.indexOf(quotas[0]?.windowMs ?? 0)
   const [index, setIndex] = useState(fitting === -1 ? 2 : fitting)
@@ -96,7 +96,7 @@ function clientsIn(distribution: Distribution): number {
   return distribution.reduce((sum, [, clients]) => sum + clients, 0)
 }
 
-/** The rate that a share of the clients stays at or below. */
+/** Returns the rate that a share of the clients does not exceed. */
 function quantile(distribution: Distribution, share: number): number {
   let left = clientsIn(distribution) * share
   for (const [rate, clients] of distribution) {

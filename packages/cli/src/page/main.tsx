@@ -7,7 +7,7 @@ import { HeatMap } from './heat-map.tsx'
 import { LimitSlider } from './limit-slider.tsx'
 import { Panel, Table } from './parts.tsx'
 
-/** The door of the data: the same program has written it. */
+/** Decodes the data, which the same program has written. */
 const report: SimulationReport = JSON.parse(document.getElementById('data')?.textContent ?? '')
 
 const box = document.getElementById('report')
@@ -20,7 +20,7 @@ function Report({ log, policyFile, clients, totals, policies, routes, notes }: S
   const { late, unreadable } = log
   const texts = [
     ...notes,
-    ...(late > 0 ? [`${countText(late)} requests came too late to be put in order.`] : []),
+    ...(late > 0 ? [`${countText(late)} requests came too late to be sorted.`] : []),
     ...(unreadable.lines > 0 ? [`${countText(unreadable.lines)} lines could not be read:`] : []),
     ...unreadable.examples.map((each) => `${each.file}:${each.line}: ${each.reason}: ${each.text}`),
   ]
@@ -61,7 +61,7 @@ function Report({ log, policyFile, clients, totals, policies, routes, notes }: S
         </Panel>
         <ClientTable {...report} />
         {texts.length > 0 && (
-          <Panel title="The log could not tell">
+          <Panel title="Not in the log">
             <ul class="notes">
               {texts.map((text) => (
                 <li key={text}>{text}</li>

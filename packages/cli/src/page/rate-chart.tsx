@@ -4,7 +4,7 @@ import { countText } from '../report/formats.ts'
 export type Distribution = readonly (readonly [rate: number, clients: number])[]
 
 interface ChartProps {
-  /** The contents in words, for those who do not see the chart. */
+  /** Text alternative of the chart. */
   readonly label: string
   readonly distribution: Distribution
   readonly limit: number
@@ -54,14 +54,14 @@ export function RateChart({ label, distribution, limit, span }: ChartProps) {
   )
 }
 
-/** The place of a number on an axis, in percent. */
+/** Returns the position of a number on an axis, in percent. */
 function percent(value: number, max: number): number {
   const [low, high] = [Math.log(0.8), Math.log(Math.max(2, max * 1.3))]
   const place = (Math.log(Math.max(0.8, value)) - low) / (high - low)
   return Number((place * 100).toFixed(2))
 }
 
-/** The powers of ten up to a number, and steps between them when there is room. */
+/** Returns the powers of ten up to a number, and steps in between if there is room. */
 function ticks(max: number): readonly number[] {
   const steps = max < 200 ? [1, 2, 5] : [1]
   const powers = Array.from({ length: 16 }, (_, power) => 10 ** power)

@@ -2,15 +2,15 @@ import type { BusyClient, RatesReport } from '../report/simulation-report.ts'
 import { rateWindowsMs } from './rolling-rates.ts'
 
 export interface RatedClients {
-  /** The most requests of all clients in a window, by the numbers of the clients. */
+  /** The highest request counts in a window, by client number. */
   ratesIn(window: number): Uint32Array
-  /** Clients by their numbers. */
+  /** Clients by number. */
   named(numbers: ReadonlySet<number>): Iterable<BusyClient>
 }
 
 const maxBusyClients = 500
 
-/** The rates of all clients as a distribution for each window, and the busiest ones by name. */
+/** Returns the rates of all clients as a distribution per window, and the busiest ones by name. */
 export function ratesReport(clients: RatedClients): RatesReport {
   const rates = rateWindowsMs.map((_, window) => clients.ratesIn(window))
   const sorted = rates.map((ofWindow) => ofWindow.toSorted())

@@ -2,14 +2,14 @@
 export const rateWindowsMs: readonly number[] = [1_000, 10_000, 60_000, 3_600_000]
 
 const windows = rateWindowsMs.length
-/** The numbers of a client: its requests in each window now, the most of each, and all requests. */
+/** The numbers of a client: requests in each window, the maximum of each, and all requests. */
 const rowLength = 2 * windows + 1
 const allRequests = 2 * windows
 const rowsPerBlock = 16_384
 const requestsPerPart = 16_384
 const maxDistanceMs = 2 ** 32 - 1
 
-/** Some requests of a log, in order. A part is freed once the longest window has left it. */
+/** Some requests of a log, in order. Freed once the longest window has passed it. */
 class Part {
   readonly clients = new Uint32Array(requestsPerPart)
   /** Times (ms) after `beginMs`. */
@@ -27,27 +27,26 @@ class Part {
   }
 }
 
-/** The oldest request that a window still holds. */
+/** The oldest request that is still in a window. */
 interface Tail {
   part: Part
   place: number
 }
 
 /**
- * The most requests that each client has made in any window of 1 s, 10 s, 1 min and 1 h, exact to
- * the millisecond. It takes 36 bytes for each client, and 8 bytes for each request of the last
- * hour.
+ * The maximum number of requests of each client in any window of 1 s, 10 s, 1 min and 1 h, exact to
+ * the millisecond. Needs 36 bytes per client, and 8 bytes per request of the last hour.
  */
 export class RollingRates {
-  /** Rows of numbers by client. Blocks are not copied when there are more clients. */
+  /** Rows of numbers by client, in blocks that are not copied when clients are added. */
   readonly #blocks: Uint32Array[] = []
   #last: Part | undefined
   #tails: readonly Tail[] = []
 
   /**
    * Counts a request.
-   * @param client a whole number; clients are numbered from 0 on
-   * @param timeMs not before that of the last request
+   * @param client an integer; clients are numbered from 0
+   * @param timeMs not before the last request
    */
   add(client: number, timeMs: number): void {
     const last = this.#partFor(timeMs)
@@ -70,12 +69,12 @@ export class RollingRates {
     return this.#blockOf(client)[rowOf(client) + allRequests] ?? 0
   }
 
-  /** The most requests of a client in a window, by the index of the window. */
+  /** Returns the maximum number of requests of a client, by window index. */
   rateOf(client: number, window: number): number {
     return this.#blockOf(client)[rowOf(client) + windows + window] ?? 0
   }
 
-  /** Takes the requests out of a window that have left it. */
+  /** Removes the requests that have left a window. */
   #leave(window: number, timeMs: number): void {
     const tail = this.#tails[window]
     if (!tail) return

@@ -1,4 +1,4 @@
-/** The functions of the process that a clock of its own stands in for. */
+/** The global functions that the log clock replaces. */
 const real = {
   now: Date.now,
   setTimeout: globalThis.setTimeout,
@@ -17,13 +17,13 @@ interface Due {
 }
 
 /**
- * A clock that a log drives. While it is installed, `Date.now` and the timers of the process follow
- * it. So the guard and the memory store run as in production, at the times of the log.
+ * A clock driven by a log. While it is installed, `Date.now` and the process's timers follow it. So
+ * the guard and the memory store run as in production, at the log's times.
  */
 export class LogClock {
   #nowMs: number
   #number = 0
-  /** By time: the next one is the first. */
+  /** By time, the next one first. */
   readonly #due: Due[] = []
   readonly #stopped = new Set<number>()
 
@@ -35,7 +35,7 @@ export class LogClock {
     return this.#nowMs
   }
 
-  /** Has the process follow this clock, until the returned function is called. */
+  /** Makes the process follow this clock, until the returned function is called. */
   install(): () => void {
     const add = (callback: () => unknown, delayMs = 0, everyMs?: number): number =>
       this.#add({ callback, atMs: this.#nowMs + Math.max(1, delayMs), ...(everyMs && { everyMs }) })
@@ -69,7 +69,7 @@ export class LogClock {
     if (timeMs > this.#nowMs) this.#nowMs = timeMs
   }
 
-  /** Lets everything happen up to a time, in order, and all that follows from it. */
+  /** Runs everything due up to a time, in order, including what follows from it. */
   async advance(timeMs: number): Promise<void> {
     for (let next = this.#due[0]; next && next.atMs <= timeMs; next = this.#due[0]) {
       this.#due.shift()
@@ -92,7 +92,7 @@ export class LogClock {
     return this.#number
   }
 
-  /** Of one time the one that was asked for first stands first. */
+  /** Timers with the same time run in the order in which they were set. */
   #push(due: Due): void {
     let [low, high] = [0, this.#due.length]
     while (low < high) {

@@ -6,22 +6,22 @@ import type { LogRequest } from '../formats/log-request.ts'
 import { CliError } from '../terminal/exit-codes.ts'
 import type { ReplayOptions } from './replay-options.ts'
 
-/** The code that a policy file names, as far as a log can stand in for it. */
+/** The code that a policy file refers to, as far as a log can replace it. */
 export interface CodeOfLog {
   readonly code: NamedCode<LogRequest>
-  /** Assumptions about what the log does not tell. */
+  /** Assumptions about values missing from the log. */
   readonly notes: readonly string[]
-  /** Tells, after a replay, which values of --key no request had. */
+  /** Returns, after a replay, the values of --key that no request had. */
   unmatched(): readonly string[]
 }
 
-/** Something of a request, by the command line: `header:x-tenant`, `field:plan`, `status:401`. */
+/** A part of a request on the command line: `header:x-tenant`, `field:plan`, `status:401`. */
 interface Given {
   readonly kind: 'ip' | 'header' | 'field' | 'status'
   readonly name: string
 }
 
-/** A place of a policy file that names a function, and what is assumed without one. */
+/** A place in a policy file that names a function, and the assumption without it. */
 interface Place {
   readonly about: string
   readonly assumed: unknown
@@ -39,9 +39,9 @@ const places: Readonly<Record<string, Place>> = {
 }
 
 /**
- * Finds what stands in for the code that a policy file names.
+ * Finds replacements for the code that a policy file refers to.
  * @param file the data of the policy file
- * @throws CliError when `--key` or `--value` is wrong, or a key is missing
+ * @throws CliError if `--key` or `--value` is wrong, or a key is missing
  */
 export function codeOfLog(
   file: unknown,
@@ -56,7 +56,7 @@ export function codeOfLog(
     if (givenValues.has(name)) return []
     const instead = assumed === undefined ? 'the default' : String(assumed)
     return [
-      `${about} is found by '${name}' in code, which a log does not have: ${instead} is assumed; give --value ${name}=field:NAME if the log has it`,
+      `'${name}' in code computes ${about}, which is not in the log: ${instead} is assumed; pass --value ${name}=field:NAME if the log has it`,
     ]
   })
   return {
@@ -76,7 +76,7 @@ export function codeOfLog(
       [...givenKeys].flatMap(([name, given]) =>
         found.get(given) === false
           ? [
-              `no request has a value for --key ${name}=${given.kind}:${given.name}; see how the log names it, or give --key ${name}=ip`,
+              `no request has a value for --key ${name}=${given.kind}:${given.name}; check its name in the log, or pass --key ${name}=ip`,
             ]
           : [],
       ),
@@ -107,7 +107,7 @@ const samples: Readonly<Record<string, string>> = {
   status: '401,403',
 }
 
-/** Reads `tenant=header:x-tenant`: a key by its name. @throws CliError when it is none */
+/** Parses `tenant=header:x-tenant`: a key by name. @throws CliError if it is invalid */
 export function namedKey(
   text: string,
   option: string,
@@ -118,7 +118,7 @@ export function namedKey(
   return { name, resolver: given ? resolverOf(given) : ip() }
 }
 
-/** @param found tells of each key that was asked for whether any request had it */
+/** @param found records for each requested key whether any request had it */
 function resolverOf(given: Given, found = new Map<Given, boolean>()): KeyResolver<LogRequest> {
   const { kind, name } = given
   if (kind === 'ip') return ip()
@@ -132,7 +132,7 @@ function resolverOf(given: Given, found = new Map<Given, boolean>()): KeyResolve
   return Object.assign(defineKey(read), { keyOf: resolver.keyOf })
 }
 
-/** Finds the key of a request once, although the guard and the replay both ask for it. */
+/** Finds the key of a request once, although the guard and the replay both need it. */
 function foundOnce(resolver: KeyResolver<LogRequest>): KeyResolver<LogRequest> {
   let latest: LogRequest | undefined
   let key: ReturnType<typeof resolver>
@@ -147,10 +147,10 @@ function foundOnce(resolver: KeyResolver<LogRequest>): KeyResolver<LogRequest> {
   return Object.assign(once, resolver)
 }
 
-/** IPv6 addresses whose keys are remembered, since reading one takes microseconds. */
+/** Number of IPv6 addresses whose keys are cached, since parsing one takes microseconds. */
 const maxKnown = 65_536
 
-/** As `ip()`. A log has so many clients that the key of an IPv4 is made sooner than looked up. */
+/** Like `ip()`. With so many clients, an IPv4 key is faster to build than to look up. */
 function ipOfLog(): KeyResolver<LogRequest> {
   const { keyOf } = ip()
   const known = new Map<string, string>()
@@ -195,7 +195,7 @@ function functionOf(place: Place | undefined, given: Given | undefined): NamedVa
   }
 }
 
-/** The names of functions in a policy file, each with the field that it stands in. */
+/** The names of functions in a policy file, each with its field. */
 function* namesIn(value: unknown, field = ''): Generator<readonly [name: string, place: string]> {
   if (typeof value !== 'object' || value === null) return
   const by: unknown = Reflect.get(value, 'by')

@@ -11,17 +11,17 @@ const response: HttpResponse = {
   removeHeader: () => undefined,
 }
 
-/** Status with which nginx logs a client that left before the answer. */
+/** Status that nginx logs for a client that disconnected early. */
 const clientLeft = 499
 
-/** One request of a log at the guard. Its response ends when the log says so. */
+/** One request of a log at the guard. Its response ends at the log's time. */
 export class ReplayContext implements RequestContext<LogRequest> {
   readonly native: LogRequest
-  /** The identity by the `key` of the policy file. */
+  /** The identity by the policy file's `key`. */
   readonly client: string
   readonly response = response
   readonly scope = ''
-  /** The application is shown none, and each request has one guard. */
+  /** No application sees it, and each request has one guard. */
   readonly shown = undefined
   #holds: Hold[] | undefined
 

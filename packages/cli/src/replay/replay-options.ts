@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander'
 
-/** The options of commands that replay a log against a policy file, as commander has them. */
+/** Options of commands that replay a log against a policy file, as commander passes them. */
 export interface ReplayOptions {
   /** Keys that the policy file names: `tenant=header:x-tenant`. */
   readonly key: readonly string[]
@@ -18,13 +18,13 @@ export function addReplayOptions(command: Command): Command {
     .option('--value <name=value>', 'a function that it names: plan=field:plan', listed, [])
     .option('--route <pattern>', 'a route of the application: GET /users/:id', listed, [])
     .addOption(
-      new Option('--clients <behaviour>', 'after a refusal clients go on as recorded, or wait')
+      new Option('--clients <behaviour>', 'after a refusal, clients continue as recorded, or wait')
         .choices(['recorded', 'obedient'])
         .default('recorded'),
     )
 }
 
-/** Gathers the values of an option that may be given several times. */
+/** Collects the values of a repeatable option. */
 export function listed(value: string, before: readonly string[] = []): readonly string[] {
   return [...before, value]
 }

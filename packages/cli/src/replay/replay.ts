@@ -27,23 +27,23 @@ import type { ReplayOptions } from './replay-options.ts'
 
 export interface Replayed {
   readonly request: LogRequest
-  /** The identity by the `key` of the policy file. */
+  /** The identity by the policy file's `key`. */
   readonly client: string
   /** `heldBack`: an obedient client did not send it, since it was waiting. */
   readonly result: 'allowed' | 'denied' | 'skipped' | 'heldBack'
-  /** The option that denied, where no policy did. */
+  /** The option that denied, if no policy did. */
   readonly refusedBy?: 'block' | 'onMissingKey' | 'maxWaiting' | undefined
-  /** `undefined` where no policy was asked. */
+  /** `undefined` if no policy was checked. */
   readonly decision: RequestDecision | undefined
-  /** The checks of the policies that are enforced, in the order of the decision's outcomes. */
+  /** The checks of enforced policies, in the order of the decision's outcomes. */
   readonly checks: readonly Check[]
-  /** The policies in shadow, of an allowed request: each check, and its outcome. */
+  /** For an allowed request: the shadow policies' checks and outcomes. */
   readonly shadow:
     | { readonly checks: readonly Check[]; readonly outcomes: readonly Outcome[] }
     | undefined
 }
 
-/** Identities that are held for each policy before any is dropped. */
+/** Number of identities held per policy before any is dropped. */
 const maxIdentities = 1_000_000
 
 interface Parts {
@@ -52,14 +52,14 @@ interface Parts {
   readonly clientKey: KeyResolver<LogRequest>
   readonly routes: RouteTable<string> | undefined
   readonly isObedient: boolean
-  /** Assumptions about what the log does not tell; all are known after the last request. */
+  /** Assumptions about values missing from the log; complete after the last request. */
   notes(): readonly string[]
 }
 
 /**
- * Makes a replay of a policy file.
- * @throws SluiceError that lists what is wrong with the file
- * @throws CliError when the log cannot stand in for a key that the file names
+ * Creates a replay of a policy file.
+ * @throws SluiceError that lists the file's mistakes
+ * @throws CliError if the log cannot provide a key that the file names
  */
 export async function openReplay(file: string, options: ReplayOptions): Promise<Replay> {
   const policies = await openPolicies({ file })
@@ -68,18 +68,18 @@ export async function openReplay(file: string, options: ReplayOptions): Promise<
   } catch (error) {
     throw isSluiceError(error, 'SLUICE_POLICY_UNKNOWN') ? withOption(error) : error
   } finally {
-    // The guard is made: a change of the file while the log is read must not change it.
+    // The guard exists: changing the file while the log is read must not affect it.
     await policies.close()
   }
 }
 
-/** Tells the option of the command line in place of the code. */
+/** Names the command-line option instead of the code. */
 function withOption({ message }: Error): Error {
   const name = /name a key '([^']+)'/.exec(message)?.[1]
   const [problem] = message.split('; add it')
   if (name === undefined) return new CliError(message)
   return new CliError(
-    `${problem}; add it, as in --key ${name}=header:x-${name} or ${name}=field:${name}, or --key ${name}=ip where the log has neither`,
+    `${problem}; add it, as in --key ${name}=header:x-${name} or ${name}=field:${name}, or --key ${name}=ip if the log has neither`,
   )
 }
 
@@ -88,7 +88,7 @@ function notesOnEnds(text: string, name: string): readonly string[] {
   const ending = overrides.filter(({ until }) => until !== undefined).length
   if (ending === 0) return []
   return [
-    `overrides with an end (until), of which the file has ${ending}, are in force as they are now, not as they were at the times of the log`,
+    `overrides with an end (until), of which the file has ${ending}, apply as of now, not as of the log's times`,
   ]
 }
 
@@ -105,10 +105,10 @@ function replayOf(policies: Policies, options: ReplayOptions, ends: readonly str
       ...code,
       policies,
       store: memoryStore({ maxKeys }),
-      // Nobody reads the responses. An option may not stand in the file and in code.
+      // Nobody reads the responses. An option must not be both in the file and in code.
       ...(file.headers === undefined && { headers: [] }),
       ...(file.key === undefined && { key: clientKey }),
-      // The notes say which functions a log cannot call.
+      // The notes list functions that a log cannot call.
       observers: { onInvalid: () => undefined },
     },
     { where: 'the policy file', routing: laxRouting },
@@ -122,7 +122,7 @@ function replayOf(policies: Policies, options: ReplayOptions, ends: readonly str
   })
 }
 
-/** One policy file on the requests of a log: the guard and the memory store of production. */
+/** Replays a log against one policy file, with the production guard and memory store. */
 export class Replay {
   readonly #parts: Parts
   /** Times until which obedient clients wait. */
@@ -141,8 +141,8 @@ export class Replay {
   }
 
   /**
-   * Decides requests at their own times, and calls back with the result of each.
-   * @param pieces requests in the order of their times
+   * Decides requests at their own times, and calls back with each result.
+   * @param pieces requests sorted by time
    */
   async run(
     pieces: AsyncIterable<readonly LogRequest[]>,
@@ -153,7 +153,7 @@ export class Replay {
       const [first] = piece
       if (!first) continue
       clock ??= new LogClock(first.startMs)
-      // The timers of others go by the time of the day while a piece is waited for.
+      // Other timers use the real time while waiting for a piece.
       const uninstall = clock.install()
       const { warn } = console
       console.warn = withoutAdvice(warn)
@@ -196,7 +196,7 @@ export class Replay {
     if (isDenied && this.#parts.isObedient) this.#wait(client, passage, clock.nowMs)
     else if (!isDenied) context.endLater(passage, clock)
     const result = isDenied ? 'denied' : decision ? 'allowed' : 'skipped'
-    // One text for the store and for those who count clients: there may be a million of them.
+    // One string for the store and for counting clients: there may be a million of them.
     const same = checks.find(({ key }) => key === client)?.key ?? client
     const refusedBy = isDenied ? this.#refusedBy(decision, client) : undefined
     const shadow = run && { checks: shadows, outcomes: run.outcomes }
@@ -205,7 +205,7 @@ export class Replay {
 
   #refusedBy(decision: RequestDecision | undefined, client: string): Replayed['refusedBy'] {
     if (!decision || decision.outcomes.length > 0) return undefined
-    // The memory store never fails, so it is for want of room.
+    // The memory store never fails, so the reason is a lack of room.
     if (decision.source !== 'store') return 'maxWaiting'
     const { onMissingKey } = this.#parts.policies.file
     return client === withoutKey && onMissingKey === 'deny' ? 'onMissingKey' : 'block'
@@ -219,24 +219,24 @@ export class Replay {
     return false
   }
 
-  /** A client gets whole seconds, and none where waiting cannot help. */
+  /** A client gets whole seconds; none if waiting cannot help. */
   #wait(client: string, { decision }: Passage, nowMs: number): void {
     const waitMs = Math.ceil((decision?.retryAfterMs ?? 0) / 1_000) * 1_000
     if (waitMs > 0 && Number.isFinite(waitMs)) this.#waiting.set(client, nowMs + waitMs)
   }
 }
 
-/** The notes name a key that no request has. The warning of the guard is about an application. */
+/** The notes name a key that no request has. The guard's warning is for applications. */
 function withoutAdvice(warn: (...data: unknown[]) => void): (...data: unknown[]) => void {
   return (...data) => {
     if (!String(data[0]).startsWith('sluice: a key function returned no key')) warn(...data)
   }
 }
 
-/** Stands for all clients that do not have the key. */
+/** Represents all clients without the key. */
 const withoutKey = '(no key)'
 
-/** Keys of a log are found at once. */
+/** Keys of a log are found synchronously. */
 function textOf(key: unknown): string {
   return typeof key === 'string' ? key : withoutKey
 }

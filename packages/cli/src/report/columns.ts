@@ -1,7 +1,7 @@
 import { countText, durationText, shareText, timeText } from './formats.ts'
 import type { DeniedClient, PolicyReport, RouteReport } from './simulation-report.ts'
 
-/** A column of a table. A head that begins with `>` has its column at the right. */
+/** A column of a table. A heading that starts with `>` right-aligns its column. */
 export type Column<Row> = readonly [head: string, cell: (row: Row) => string]
 
 interface Denials {

@@ -1,11 +1,11 @@
-// The formats of numbers, in texts and in the page of a report.
+// Number formats, for texts and for the report's page.
 
 /** `12,345` */
 export function countText(count: number): string {
   return count.toLocaleString('en-US')
 }
 
-/** A share in percent: `0.4%`, and `<0.1%` for a share just above zero. */
+/** A share in percent: `0.4%`, or `<0.1%` for a share just above zero. */
 export function shareText(part: number, all: number): string {
   if (part === 0 || all === 0) return '0%'
   const percent = (part / all) * 100

@@ -4,8 +4,8 @@ import { readPage } from '../read-page.ts'
 import type { SimulationReport } from './simulation-report.ts'
 
 /**
- * Writes a report as one HTML file that needs no other: script, styles and data stand in it. Its
- * content security policy allows this script and these styles alone, and no request at all.
+ * Writes a report as one self-contained HTML file, with script, styles and data. Its content
+ * security policy allows only this script and these styles, and no requests.
  */
 export function htmlReport(report: SimulationReport): string {
   const textOf = (name: string) => gunzipSync(readPage(name)).toString()
@@ -46,7 +46,7 @@ function hashOf(text: string): string {
   return `sha256-${createHash('sha256').update(text).digest('base64')}`
 }
 
-/** JSON that ends no script, whatever clients have sent. */
+/** JSON that cannot end the script element, whatever clients have sent. */
 function dataText(report: SimulationReport): string {
   return JSON.stringify(report).replaceAll('<', '\\u003c')
 }

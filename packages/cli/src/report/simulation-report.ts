@@ -4,28 +4,28 @@
  */
 export interface SimulationReport {
   readonly kind: 'sluice-simulation'
-  /** Grows with changes that break readers. */
+  /** Incremented for breaking changes. */
   readonly version: 1
-  /** The policy file, as the command line names it. */
+  /** The policy file, as named on the command line. */
   readonly policyFile: string
-  /** The behaviour of clients after a refusal: as the log has it, or waiting as instructed. */
+  /** The behaviour of clients after a refusal: as in the log, or waiting as instructed. */
   readonly clients: 'recorded' | 'obedient'
   readonly log: LogReport
   readonly totals: Totals
-  /** In the order of the policy file. */
+  /** In policy file order. */
   readonly policies: readonly PolicyReport[]
-  /** The routes with the most refusals first, at most 200. */
+  /** Routes with the most refusals first, at most 200. */
   readonly routes: readonly RouteReport[]
-  /** Every hour of the log, the oldest first: hours without a request too. */
+  /** Every hour of the log, oldest first, including hours without requests. */
   readonly hours: readonly HourReport[]
-  /** The clients with the most refusals first, at most 1,000. */
+  /** Clients with the most refusals first, at most 1,000. */
   readonly deniedClients: readonly DeniedClient[]
   readonly rates: RatesReport
-  /** Assumptions about what the log could not tell. */
+  /** Assumptions about values missing from the log. */
   readonly notes: readonly string[]
 }
 
-/** The log that was read: its files, its format and its lines. */
+/** The log: its files, format and lines. */
 export interface LogReport {
   readonly files: readonly string[]
   readonly format: string
@@ -37,7 +37,7 @@ export interface LogReport {
     /** The first few. */
     readonly examples: readonly UnreadableLine[]
   }
-  /** Requests that came too late to be put in order; each was decided at the time of its place. */
+  /** Requests that came too late to be sorted; each was decided at the time of its place. */
   readonly late: number
   /** Time of the first request; 0 without requests. */
   readonly fromMs: number
@@ -49,7 +49,7 @@ export interface UnreadableLine {
   readonly file: string
   /** From 1. */
   readonly line: number
-  /** The beginning of the line. */
+  /** The start of the line. */
   readonly text: string
   readonly reason: string
 }
@@ -65,12 +65,12 @@ export interface Totals {
   readonly skipped: number
   /** Requests that obedient clients did not send, since they were waiting. */
   readonly heldBack: number
-  /** Allowed requests that a policy in shadow would have denied. */
+  /** Allowed requests that a shadow policy would have denied. */
   readonly shadowDenied: number
-  /** Identities by the `key` of the policy file. */
+  /** Identities by the policy file's `key`. */
   readonly clients: number
   readonly clientsDenied: number
-  /** Requests of clients beyond a million, which were decided, and are counted in totals alone. */
+  /** Requests of clients beyond a million, which were decided but are counted only in totals. */
   readonly unlistedRequests: number
 }
 
@@ -78,7 +78,7 @@ export interface Totals {
 export interface PolicyReport {
   readonly name: string
   readonly algorithm: string
-  /** Its limit is of units in a window, of requests at once (`leases`), or of refusals. */
+  /** The kind of limit: units in a window, concurrent requests (`leases`), or refusals. */
   readonly counts: 'units' | 'leases' | 'strikes'
   /** The declared limit; `null` for none. */
   readonly limit: number | null
@@ -86,9 +86,9 @@ export interface PolicyReport {
   /** The calendar of its windows; `null` for none. */
   readonly calendar: { readonly every: string; readonly zone: string } | null
   readonly mode: 'enforce' | 'shadow'
-  /** Requests that it was asked about. */
+  /** Requests that it checked. */
   readonly checked: number
-  /** Requests that it denied; in shadow: that it would have denied. */
+  /** Requests that it denied, or in shadow mode would have denied. */
   readonly denied: number
   /** Identities by its own key. */
   readonly identitiesDenied: number
@@ -101,7 +101,7 @@ export interface PolicyReport {
 
 /** The denials of one route. */
 export interface RouteReport {
-  /** The rule of the policy file, or the pattern of `--route`, that matches; else `(other)`. */
+  /** The matching rule of the policy file or pattern of `--route`; otherwise `(other)`. */
   readonly route: string
   readonly requests: number
   readonly denied: number
@@ -124,22 +124,22 @@ export interface DeniedClient {
   readonly client: string
   readonly requests: number
   readonly denied: number
-  /** The policies that denied; `block`, `onMissingKey` or `maxWaiting` where none was asked. */
+  /** The policies that denied; `block`, `onMissingKey` or `maxWaiting` if none was checked. */
   readonly policies: readonly string[]
   readonly firstDenialMs: number
   /** The longest time from a first refusal to the last one before a request passed again. */
   readonly longestDenialMs: number
-  /** Time at which it began. */
+  /** Time at which it started. */
   readonly longestDenialAtMs: number
 }
 
-/** The rates of clients: the most requests of each in any window of a length. */
+/** The rates of clients: the maximum requests of each in any window of a length. */
 export interface RatesReport {
   /** 1 s, 10 s, 1 min and 1 h. */
   readonly windowsMs: readonly number[]
-  /** For each window the rates, ascending, each with the number of clients that reach it. */
+  /** The rates per window, ascending, each with the number of clients that reach it. */
   readonly distribution: readonly (readonly (readonly [rate: number, clients: number])[])[]
-  /** The busiest clients by any window, at most 500. */
+  /** The busiest clients in any window, at most 500. */
   readonly clients: readonly BusyClient[]
 }
 

@@ -1,11 +1,11 @@
 import { RollingRates, rateWindowsMs } from '../rates/rolling-rates.ts'
 import type { BusyClient, DeniedClient } from '../report/simulation-report.ts'
 
-/** The refusals of one client. Times (ms) count from the first request of the log. */
+/** The refusals of one client. Times (ms) are relative to the first request of the log. */
 interface Denials {
   count: number
   readonly first: number
-  /** Begin of the refusals that no allowed request has ended yet, or -1. */
+  /** Start of refusals not yet ended by an allowed request, or -1. */
   began: number
   longest: number
   longestAt: number
@@ -16,7 +16,7 @@ interface Denials {
 const maxClients = 1_000_000
 export const hourMs = 3_600_000
 
-/** The clients of a log, a million at most, numbered in the order of their first requests. */
+/** The clients of a log, at most a million, numbered in the order of their first requests. */
 export class ClientTable {
   readonly #numbers = new Map<string, number>()
   readonly #rates = new RollingRates()
@@ -55,7 +55,7 @@ export class ClientTable {
     if (denials) denials.began = -1
   }
 
-  /** Notes a refusal. @returns whether it is the first one of the client in an hour */
+  /** Records a refusal. @returns whether it is the client's first one in an hour */
   deny(client: number, timeMs: number, by: readonly string[]): boolean {
     const time = timeMs - (this.#beginMs ?? 0)
     const denials = this.#denials.get(client) ?? this.#denialsFrom(client, time)
@@ -75,14 +75,14 @@ export class ClientTable {
     return isFirst
   }
 
-  /** The most requests of all clients in a window, by the numbers of the clients. */
+  /** The highest request counts in a window, by client number. */
   ratesIn(window: number): Uint32Array {
     return Uint32Array.from({ length: this.size }, (_, client) =>
       this.#rates.rateOf(client, window),
     )
   }
 
-  /** Clients by their numbers; all of them without numbers. */
+  /** Clients by number; all clients without numbers. */
   *named(numbers?: ReadonlySet<number>): Generator<BusyClient> {
     for (const [client, number] of this.#numbers) {
       if (numbers?.has(number) === false) continue
@@ -95,7 +95,7 @@ export class ClientTable {
     }
   }
 
-  /** The clients with the most refusals, most first. */
+  /** Returns the clients with the most refusals, most first. */
   mostDenied(count: number): readonly DeniedClient[] {
     const most = new Map(
       [...this.#denials].sort(([, one], [, other]) => other.count - one.count).slice(0, count),

@@ -9,7 +9,7 @@ export class DecisionFile {
   readonly #file: number
   #text = ''
 
-  /** @throws CliError when the file cannot be written */
+  /** @throws CliError if the file cannot be written */
   constructor(path: string) {
     try {
       this.#file = openSync(path, 'w')

@@ -3,7 +3,7 @@ import { algorithmOf, usageOf } from '@sluice/core/backend'
 import type { PolicyReport } from '../report/simulation-report.ts'
 import { DenialRuns } from './denial-runs.ts'
 
-/** A request that leaves more of the limit used is a near miss, as on the page of admin. */
+/** A request that leaves more of the limit used is a near miss, as on the admin page. */
 const nearMiss = 0.9
 
 export class PolicyTally {
@@ -17,7 +17,7 @@ export class PolicyTally {
     this.#policy = policy
   }
 
-  /** @param isAllowed tells whether the request was allowed, by all policies */
+  /** @param isAllowed true if all policies allowed the request */
   add(
     outcome: Outcome,
     check: Check | undefined,

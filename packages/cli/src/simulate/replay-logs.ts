@@ -6,9 +6,9 @@ import type { ReplayOptions } from '../replay/replay-options.ts'
 import type { LogReport } from '../report/simulation-report.ts'
 import type { Terminal } from '../terminal/terminal.ts'
 
-/** Status of a request that was refused for its rate already. */
+/** Status of a request that was already rate limited. */
 const tooMany = 429
-/** Shorter windows are not seen by times in whole seconds. */
+/** Windows too short for times in whole seconds. */
 const coarseWindowMs = 10_000
 
 export type ReplayLogsOptions = LogOptions & ReplayOptions
@@ -21,8 +21,8 @@ interface Replaying {
 
 /**
  * Replays logs against a policy file.
- * @returns the log as it was read, and what it does not tell
- * @throws CliError when a file cannot be read, or the log has no requests
+ * @returns the log, and notes on missing values
+ * @throws CliError if a file cannot be read, or the log has no requests
  */
 export async function replayLogs(
   terminal: Terminal,
@@ -67,9 +67,9 @@ class LogNotes {
           ]
         : []),
       ...notesOn({
-        [`requests have no duration, so '${counts?.name}' takes them for over at once; log $request_time`]:
+        [`requests have no duration, so '${counts?.name}' assumes that they end at once; log $request_time`]:
           counts ? this.#requests - this.#withDuration : 0,
-        'requests were answered 429 already, so a limit was in force when the log was written':
+        'requests were already answered with 429, so a limit was in force when the log was written':
           this.#refusedBefore,
         'requests have no address': this.#withoutAddress,
         "OPTIONS requests were counted; preflights among them are not counted where CORS middleware runs before the limiter, or with preflights: 'pass'":
@@ -82,7 +82,7 @@ class LogNotes {
 
 export const wholeSeconds = "the log's timestamps are whole seconds"
 
-/** Notes on numbers of requests, without those on none. */
+/** Notes on numbers of requests, except zero. */
 export function notesOn(requests: Readonly<Record<string, number>>): readonly string[] {
   return Object.entries(requests).flatMap(([what, count]) =>
     count > 0 ? [`${count} ${what}`] : [],

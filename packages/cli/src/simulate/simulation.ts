@@ -7,7 +7,7 @@ import { ClientTable, hourMs } from './client-tally.ts'
 import { DenialRuns } from './denial-runs.ts'
 import { PolicyTally } from './policy-tally.ts'
 
-/** Hours that are listed, so that a line with a wrong date does not make millions. */
+/** Maximum number of hours, so that a line with a wrong date does not add millions. */
 const maxHours = 24 * 366
 const maxRoutes = 200
 const maxDeniedClients = 1_000
@@ -21,7 +21,7 @@ interface RouteTally {
   readonly denials: DenialRuns
 }
 
-/** One request, as those who count its outcomes need it. */
+/** One request, with everything needed to count its outcomes. */
 type Answered = Parameters<PolicyTally['add']>[2]
 
 const none = { outcomes: [] }
@@ -65,7 +65,7 @@ export class Simulation {
     } else if (result === 'allowed' || result === 'skipped') this.#clients.allow(client)
   }
 
-  /** @param about the fields that others know */
+  /** @param about the fields filled in by the caller */
   report(
     about: Pick<SimulationReport, 'policyFile' | 'clients' | 'log' | 'notes'>,
   ): SimulationReport {
@@ -104,7 +104,7 @@ export class Simulation {
   }
 
   #addOutcomes(outcomes: readonly Outcome[], checks: readonly Check[], at: Answered): void {
-    // Counted by hand: this runs for each line of a log.
+    // A plain loop: this runs for each line of a log.
     for (let index = 0; index < outcomes.length; index += 1) {
       const outcome = outcomes[index]
       if (outcome) this.#policies.get(outcome.policy.name)?.add(outcome, checks[index], at)

@@ -2,20 +2,20 @@ import type { LogRequest } from '../formats/log-request.ts'
 import type { Guesser } from './suggestion.ts'
 
 const refusals: readonly number[] = [401, 403]
-/** Refusals on one route. Fewer are a forgotten password, or a token that has expired. */
+/** Minimum refusals on one route. Fewer are a forgotten password or an expired token. */
 const minRefused = 100
-/** Share of the refusals in the requests of a route. An office or a proxy stays below it. */
+/** Minimum share of refusals on a route. An office or a proxy stays below it. */
 const minShare = 0.9
 const maxTallies = 100_000
 
 interface Tally extends Guesser {
   refused: number
-  /** Requests from the first refusal on. */
+  /** Requests since the first refusal. */
   all: number
   readonly number: number
 }
 
-/** The clients whose requests of one route are refused again and again, at whatever rate. */
+/** Clients whose requests to one route are repeatedly refused, at any rate. */
 export class Guesses {
   readonly #tallies = new Map<string, Tally>()
 
@@ -34,7 +34,7 @@ export class Guesses {
     if (isRefused) tally.refused += 1
   }
 
-  /** Returns those with the most refusals first. */
+  /** Returns them with the most refusals first. */
   found(): readonly Tally[] {
     return [...this.#tallies.values()]
       .filter(({ refused, all }) => refused >= minRefused && refused >= all * minShare)

@@ -12,14 +12,14 @@ import { Guesses } from './guesses.ts'
 import { pairsFor, type Suggestion } from './suggestion.ts'
 
 export interface SuggestOptions extends LogOptions {
-  /** `ip`, or a key by its name: `tenant=header:x-tenant`. */
+  /** `ip`, or a named key: `tenant=header:x-tenant`. */
   readonly by: string
-  /** Percent of the identities, as in `0.1%`. */
+  /** Percentage of identities, such as `0.1%`. */
   readonly touch: string
 }
 
 const enoughIdentities = 1_000
-/** The log of a day begins and ends with requests, and not at midnight. */
+/** A day's log starts and ends with requests, not at midnight. */
 const enoughMs = 23 * 3_600_000
 /** A larger share of all requests is more likely a proxy than a client. */
 const suspectShare = 0.5
@@ -27,8 +27,8 @@ const tooMany = 429
 const maxListed = 50
 
 /**
- * Finds limits that fit the clients of logs.
- * @throws CliError when a file cannot be read, or the log has no requests
+ * Finds limits that fit the clients in logs.
+ * @throws CliError if a file cannot be read, or the log has no requests
  */
 export async function suggestFrom(
   terminal: Terminal,
@@ -75,11 +75,11 @@ export async function suggestFrom(
     warnings: [
       ...(clients.size < enoughIdentities
         ? [
-            `${clients.size} identities are few: with less than ${enoughIdentities}, the largest rates are those of single clients`,
+            `only ${clients.size} identities: with fewer than ${enoughIdentities}, the highest rates come from single clients`,
           ]
         : []),
       ...(log.toMs - log.fromMs < enoughMs
-        ? ['the log is shorter than a day, and may not have the busiest hour']
+        ? ['the log is shorter than a day, and may not include the busiest hour']
         : []),
       ...(most && most.requests > log.requests * suspectShare
         ? [
@@ -90,9 +90,9 @@ export async function suggestFrom(
         ? [`${wholeSeconds}, so bursts are measured over 10 s; log $msec for shorter ones`]
         : []),
       ...notesOn({
-        'requests were answered 429 already: a limit was in force, and the figures show what it let through':
+        'requests were already answered with 429: a limit was in force, and the figures show what it let through':
           seen.refused,
-        'requests have no key, and are left out': seen.keyless,
+        'requests have no key and are left out': seen.keyless,
         'requests of identities beyond a million are left out': seen.unlisted,
       }),
     ],
@@ -109,5 +109,7 @@ function shareOf(text: string): number {
   const percent = /^(\d+(?:\.\d+)?) ?%?$/.exec(text)?.[1]
   const share = Number(percent ?? Number.NaN) / 100
   if (share >= 0 && share <= 0.5) return share
-  throw new CliError(`--touch ${text} must be a share of the identities from 0% to 50%, as 0.1%`)
+  throw new CliError(
+    `--touch ${text} must be a share of the identities from 0% to 50%, such as 0.1%`,
+  )
 }

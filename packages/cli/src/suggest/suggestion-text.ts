@@ -37,7 +37,7 @@ export function suggestionText(suggestion: Suggestion, style: Style): string {
     ...part('Alternatives', columnTable(otherColumns, alternatives)),
     ...part('Left out of the figures, and candidates for a block', outlierLines(suggestion)),
     ...part(
-      'Answered 401 or 403 again and again: somebody may guess passwords',
+      'Repeatedly answered with 401 or 403: possible password guessing',
       guesses.length === 0 ? [] : columnTable(guessColumns, guesses.slice(0, listedOutliers)),
     ),
     ...unreadableSection(log, style),
@@ -95,7 +95,7 @@ export function policyFileText(suggestion: Suggestion): string {
     ...entry('sustained', pair.sustained),
     ...(blocked.length > 0
       ? [
-          '# Left out of the figures: look at them, then block them if they are abuse.',
+          '# Left out of the figures: check them, and block them if they are abusive.',
           '# block:',
           `#   ips: [${blocked.map((ip) => `'${ip}'`).join(', ')}]`,
         ]

@@ -7,26 +7,26 @@ export interface Suggestion {
   readonly kind: 'sluice-suggestion'
   readonly version: 1
   readonly log: LogReport
-  /** The name of the key that tells identities apart. */
+  /** The name of the key that identifies clients. */
   readonly key: string
   readonly identities: number
-  /** The share of identities that the limits may touch, from 0 to 1. */
+  /** The share of identities that the limits may affect, from 0 to 1. */
   readonly maxTouched: number
-  /** For each window the rates that this share of identities stays within. */
+  /** The rates per window that this share of identities does not exceed. */
   readonly quantiles: readonly WindowQuantiles[]
   readonly pair: LimitPair
   /** Pairs for other shares. */
   readonly alternatives: readonly LimitPair[]
-  /** Identities far above all others: left out of the figures, and candidates for a block. */
+  /** Identities far above all others: left out of the figures, and candidates for blocking. */
   readonly outliers: readonly BusyClient[]
-  /** Clients whose credentials one route refuses again and again; they are outliers too. */
+  /** Clients whose credentials a route repeatedly refuses; they are outliers too. */
   readonly guesses: readonly Guesser[]
-  /** The outliers are listed to a number of 50; these are all of them. */
+  /** The number of all outliers; at most 50 are listed. */
   readonly outlierCount: number
   readonly warnings: readonly string[]
 }
 
-/** A client that is answered 401 or 403 on a route. */
+/** A client that gets 401 or 403 on a route. */
 export interface Guesser {
   readonly client: string
   readonly route: string
@@ -56,11 +56,11 @@ export interface SuggestedLimit {
   readonly windowMs: number
 }
 
-/** A rate of so many times that of nearly all others is no use, but abuse or a mistake. */
+/** A rate this many times that of nearly all others is abuse or a mistake. */
 const outlierFactor = 10
-/** Requests a minute. Below it a rate is usual, whatever the others do. */
+/** Requests per minute. A lower rate is normal, whatever the others do. */
 const minOutlierRate = 60
-/** A larger share of the identities is a group of users, and no exception. */
+/** A larger share of identities is a group of users, not an exception. */
 const maxOutlierShare = 0.01
 const maxOutliers = 50
 const shares = [0, 0.001, 0.01, 0.05]
@@ -69,7 +69,7 @@ interface PairOptions {
   readonly maxTouched: number
   /** True if the log has only whole seconds, which is too coarse for short windows. */
   readonly isWholeSeconds: boolean
-  /** Clients by their numbers that are outliers at any rate. */
+  /** Numbers of clients that are outliers at any rate. */
   readonly guessers: readonly number[]
 }
 
@@ -104,7 +104,7 @@ export function pairsFor(
   }
 }
 
-/** The numbers of clients with a rate far above nearly all others. */
+/** Returns the numbers of clients with a rate far above nearly all others. */
 function outliersOf(rates: Uint32Array): ReadonlySet<number> {
   const sorted = rates.toSorted()
   const most = Math.max(1, Math.floor(rates.length * maxOutlierShare))
@@ -121,7 +121,7 @@ function without(rates: Uint32Array, left: ReadonlySet<number>): Uint32Array {
   return left.size === 0 ? rates : rates.filter((_, client) => !left.has(client))
 }
 
-/** Half of the share for each limit, so that both together touch no more than the share. */
+/** Half of the share for each limit, so that both together do not exceed the share. */
 function limitPair(
   rates: readonly Uint32Array[],
   sorted: readonly Uint32Array[],
@@ -145,13 +145,13 @@ function limitPair(
   }
 }
 
-/** The least rate that so large a share of the rates does not exceed. */
+/** Returns the lowest rate that a share of the rates does not exceed. */
 function quantile(sorted: Uint32Array, share: number): number {
   const place = Math.ceil(share * sorted.length) - 1
   return sorted[Math.min(sorted.length - 1, Math.max(0, place))] ?? 0
 }
 
-/** Two digits are enough for a limit: 1,234 becomes 1,300. */
+/** Rounds a limit up to two digits: 1,234 becomes 1,300. */
 function roundedUp(limit: number): number {
   if (limit <= 20) return Math.max(1, limit)
   const step = 10 ** Math.floor(Math.log10(limit) - 1)

@@ -1,19 +1,19 @@
 /** The exit codes of all commands. */
 export const exitCodes = {
-  /** The command did what it was asked, and found nothing wrong. */
+  /** The command succeeded, and found no problems. */
   ok: 0,
-  /** It found what it looks for: a mistake in a file, a bound that is exceeded. */
+  /** It found a problem: a mistake in a file, or an exceeded bound. */
   found: 1,
-  /** It could not begin: an unknown option, a file that is not there. */
+  /** It could not start: an unknown option, or a missing file. */
   usage: 2,
-  /** It began and could not end: a server that does not answer, an error of Sluice itself. */
+  /** It could not finish: a server that does not answer, or an internal error. */
   failed: 3,
 } as const
 
-/** A code with which the command line ends. */
+/** An exit code. */
 export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes]
 
-/** An error whose message is all that the user needs: the mistake, and the fix. */
+/** An error whose message is all the user needs: the mistake and the fix. */
 export class CliError extends Error {
   override readonly name = 'CliError'
   readonly exitCode: ExitCode

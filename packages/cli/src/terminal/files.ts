@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { errorText } from '@sluice/core'
 import { CliError, exitCodes } from './exit-codes.ts'
 
-/** Does something with a file. @throws CliError that names the file when it cannot be done */
+/** Runs a file operation. @throws CliError that names the file if it fails */
 export async function withFile<T>(
   file: string,
   what: 'read' | 'written',
@@ -21,9 +21,9 @@ export function textOf(file: string): Promise<string> {
 }
 
 /**
- * Looks at the files that a command is to write, before it reads anything.
- * @param outputs by the options that name them
- * @throws CliError when one of them is read too, is written twice, or would be replaced unasked
+ * Checks the output files of a command before it reads anything.
+ * @param outputs by option
+ * @throws CliError if one is also read, is written twice, or would be overwritten unintentionally
  */
 export function checkOutputs(
   outputs: Readonly<Record<string, string | undefined>>,
@@ -34,14 +34,15 @@ export function checkOutputs(
   const written = new Set<string>()
   for (const [option, file] of Object.entries(outputs)) {
     if (file === undefined) continue
-    if (written.has(file)) throw new CliError(`${option} ${file} is written already; name another`)
+    if (written.has(file))
+      throw new CliError(`${option} ${file} is already an output; choose another`)
     written.add(file)
     const stats = statsOf(file)
     if (stats && read.some((input) => input.stats && isSame(input.stats, stats))) {
-      throw new CliError(`${option} ${file} would replace a file that is read; name another`)
+      throw new CliError(`${option} ${file} would overwrite an input file; choose another`)
     }
     if (stats?.isFile() && !force) {
-      throw new CliError(`${file} is there already; --force replaces it`)
+      throw new CliError(`${file} already exists; --force overwrites it`)
     }
   }
 }
@@ -50,7 +51,7 @@ function statsOf(file: string): Stats | undefined {
   return statSync(file, { throwIfNoEntry: false })
 }
 
-/** Links, and several spellings of a path, are one file. */
+/** Links and different spellings of a path are the same file. */
 function isSame(one: Stats, other: Stats): boolean {
   return one.ino === other.ino && one.dev === other.dev
 }

@@ -2,7 +2,7 @@ import { bytesText, durationText, shareText } from '../report/formats.ts'
 import type { Terminal } from './terminal.ts'
 
 const width = 30
-/** Time (ms) between two pictures of the bar. */
+/** Time (ms) between two updates of the bar. */
 const pictureMs = 100
 
 /** A progress bar on a terminal; nothing in a pipe. */
@@ -17,7 +17,7 @@ export class Progress {
     this.#isShown = terminal.stderr.isTTY === true
   }
 
-  /** @param all `undefined` where nobody knows how much there is */
+  /** @param all `undefined` if the total is unknown */
   show(done: number, all: number | undefined): void {
     // The clock of the process may follow the log.
     const nowMs = performance.now()
@@ -40,7 +40,7 @@ export class Progress {
 
 const eighths = ['', '▏', '▎', '▍', '▌', '▋', '▊', '▉']
 
-/** A bar of up to `width` characters, to an eighth of one. A share above zero always shows. */
+/** A bar of up to `width` characters, in eighths. A share above zero is always visible. */
 export function barOf(share: number, width: number): string {
   const parts = Math.round(Math.min(1, Math.max(0, share)) * width * 8)
   const seen = share > 0 ? Math.max(1, parts) : 0

@@ -7,7 +7,7 @@ export function canAsk({ stdin, stderr }: Terminal): boolean {
   return stdin.isTTY === true && stderr.isTTY === true && stdin instanceof Readable
 }
 
-/** Asks for a secret, which is not shown. @throws CliError when nothing was typed */
+/** Asks for a secret, which is not shown. @throws CliError if nothing was typed */
 export async function askSecret(terminal: Terminal, question: string): Promise<string> {
   terminal.stderr.write(question)
   const typed = await readLine(terminal, '', () => undefined)
@@ -24,14 +24,14 @@ export async function askYes(terminal: Terminal, question: string): Promise<bool
   return /^y(?:es)?$/i.test(typed)
 }
 
-/** @param show gets the prompt, and what is typed */
+/** @param show receives the prompt and the typed text */
 async function readLine(
   { stdin }: Terminal,
   prompt: string,
   show: (text: string) => unknown,
 ): Promise<string> {
-  // Readline hides what is typed by the raw mode of the terminal itself.
-  if (!(stdin instanceof Readable)) throw new CliError('There is nobody to ask.')
+  // Readline hides the input through the terminal's raw mode.
+  if (!(stdin instanceof Readable)) throw new CliError('A prompt needs a terminal.')
   const output = new Writable({
     write(chunk, _encoding, done) {
       show(String(chunk))

@@ -6,8 +6,8 @@ type Format = Parameters<typeof styleText>[0]
 export type Style = (format: Format, text: string) => string
 
 /**
- * The style of an output: colours on a terminal. `NO_COLOR` takes them away, and `FORCE_COLOR`
- * gives them to a pipe.
+ * The style of an output: colours on a terminal. `NO_COLOR` disables them, `FORCE_COLOR` enables
+ * them in a pipe.
  */
 export function styleOf(output: Output, { env }: Pick<Terminal, 'env'>): Style {
   return hasColour(output, env)

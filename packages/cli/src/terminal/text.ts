@@ -8,8 +8,8 @@ import type { Output } from './terminal.ts'
 export type Cell = string | readonly [text: string, format: Parameters<Style>[0]]
 
 /**
- * Lines of a table. A head that begins with `>` has its column at the right. Nothing in a cell can
- * move the cursor, such as the name of a client.
+ * Formats a table. A heading that starts with `>` right-aligns its column. Cell contents, such as
+ * client names, cannot move the cursor.
  */
 export function table(
   heads: readonly string[],
@@ -62,7 +62,7 @@ export function section(title: string, lines: readonly string[]): readonly strin
   return lines.length === 0 ? [] : ['', title, ...lines]
 }
 
-/** Writes JSON that cannot move the cursor of a terminal either. */
+/** Writes JSON that cannot move a terminal's cursor either. */
 export function jsonText(value: unknown): string {
   const text = JSON.stringify(value, undefined, 2)
   const escaped = text.replace(
