@@ -122,15 +122,6 @@ describe('a policy with async', () => {
     )
   })
 
-  it('asks for a request that costs more than maxUncounted, or than is left', async () => {
-    const limiter = limiterWith()
-    await limiter.consume('k')
-    expect(decideAtOnce(limiter, 21)).toBeInstanceOf(Promise)
-    await counted(limiter)
-    await limiter.consume('k', { cost: 70 })
-    expect(decideAtOnce(limiter, 9)).toBeInstanceOf(Promise)
-  })
-
   it('tells no more remaining units than are left, and no wait that is too short', async () => {
     const limiter = limiterWith()
     await limiter.consume('k')
@@ -150,26 +141,6 @@ describe('a policy with async', () => {
     const lower = limiter.decide([checkOf(limiter.policies[0], { limit: 10 })])
     expect(lower).toBeInstanceOf(Promise)
     expect((await lower).outcomes[0]?.limit).toBe(10)
-  })
-
-  it('knows nothing of a key after its window', async () => {
-    const limiter = limiterWith()
-    await limiter.consume('k')
-    await counted(limiter)
-    const { now } = performance
-    const later = () => now.call(performance) + 600_000
-    const clock = vi.spyOn(performance, 'now').mockImplementation(later)
-    const decision = decideAtOnce(limiter)
-    clock.mockRestore()
-    expect(decision).toBeInstanceOf(Promise)
-    await decision
-  })
-
-  it('costs nothing and counts nothing for a request of cost 0', async () => {
-    const limiter = limiterWith()
-    await limiter.consume('k')
-    expect(decideAtOnce(limiter, 0)).toMatchObject({ allowed: true })
-    expect(await usedAtStore()).toBe(1)
   })
 
   it('tells the store of all units when it is closed', async () => {

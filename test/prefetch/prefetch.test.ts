@@ -48,15 +48,6 @@ describe('a policy with prefetch', () => {
     expect(count).toBeLessThan(20)
   })
 
-  it('asks the store for every request of a key that is not hot', async () => {
-    const limiter = limiterWith()
-    const count = await asked.while(async () => {
-      for (let i = 0; i < 9; i += 1) await limiter.consume('cold')
-    })
-    expect(count).toBe(9)
-    expect(limiter.storeHealth().grants.taken).toBe(0)
-  })
-
   it('admits the limit and no more, however many ask at once', async () => {
     const limiter = limiterWith({ policies: [{ ...minutely, limit: 500 }] })
     let allowed = 0
@@ -138,17 +129,5 @@ describe('several policies', () => {
     const asked = submit.mock.calls.map(([{ checks }]) => checks.map(({ policy }) => policy.name))
     expect(asked).toEqual([['q']])
     expect(outcomes.map(({ policy }) => policy.name)).toEqual(['p', 'q'])
-  })
-
-  it('take the unit of a grant back when another policy denies', async () => {
-    const limiter = limiterWith({ policies: [minutely, { name: 'q', limit: 300, window: '10m' }] })
-    await heat(limiter)
-    let decision = await limiter.consume('hot')
-    for (let i = 0; i < 400 && decision.allowed; i += 1) decision = await limiter.consume('hot')
-    expect(decision.allowed).toBe(false)
-    const { remaining = 0 } = (await limiter.peek('hot')).outcomes[0] ?? {}
-    await limiter.consume('hot')
-    expect((await limiter.peek('hot')).outcomes[0]?.remaining).toBe(remaining)
-    expect(10_000 - remaining).toBe(300)
   })
 })

@@ -102,16 +102,6 @@ describe('a request that another policy denies', () => {
 })
 
 describe('the counters of units', () => {
-  it('count what is returned once, and what a lost answer leaves open as lapsed', async () => {
-    const limiter = store.limiter({ policies: [policy] })
-    await spendSome(limiter, 3)
-    store.moods.grant = 'loses'
-    await vi.advanceTimersByTimeAsync(1_000)
-    const { taken, spent, returned, lapsed } = limiter.storeHealth().grants
-    expect(returned).toBe(0)
-    expect(spent + lapsed).toBe(taken)
-  })
-
   it('count units once that two answers tell of', async () => {
     const limiter = store.limiter({ policies: [policy] })
     await spendSome(limiter, 3)

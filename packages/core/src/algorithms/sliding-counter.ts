@@ -141,10 +141,9 @@ function previousAt(state: SlidingCounter, startMs: number, windowMs: number): n
 
 /**
  * Returns the elapsed time (ms) of a window at which at most `target` units of the previous window
- * still count: the least e with `⌊units · (W − e) / W⌋ ≤ target`, that is `units · (W − e) <
- * (target + 1) · W`.
+ * still count. There were more `units` than `target`. The time is the least e with
+ * `⌊units · (W − e) / W⌋ ≤ target`, that is `units · (W − e) < (target + 1) · W`.
  */
 function elapsedUntil(windowMs: number, units: number, target: number): number {
-  if (units <= target) return 0
   return windowMs - Math.ceil(((target + 1) * windowMs) / units) + 1
 }
