@@ -1,7 +1,7 @@
 import type { Handler, Limiting, RequestDecision } from '@sluice/http'
 import { invalid, routeScope, withLimiter } from '@sluice/http'
-import { createFetchGuard, type FetchInfo } from './adapter/index.ts'
-import { type Place, WebContext } from './context.ts'
+import { createFetchGuard, type FetchInfo, type FetchPlace } from './adapter/index.ts'
+import { WebContext } from './context.ts'
 import type { FetchHandler, RateLimitOptions } from './options.ts'
 
 /** The decision on one request, for those who answer it themselves. */
@@ -42,8 +42,8 @@ export function rateLimit<Info extends object = FetchInfo>(
   const place = { addressOf, ...placeOf(options.route) }
 
   async function decide(request: Request, info: Info): Promise<FetchPassage> {
-    const asked = new WebContext(request, info, place)
-    const answer = await asked.decide(guard.check)
+    const asked = new WebContext([request, info], request, place)
+    const answer = await asked.decide(guard)
     const finish = (response: Response): Response => asked.finish(response)
     return { decision: asked.shown, answer, finish, fail: () => asked.fail() }
   }
@@ -62,7 +62,7 @@ export function rateLimit<Info extends object = FetchInfo>(
   }
 
   return withLimiter(Object.assign(limit, { decide }), guard, (request: Request, info: Info) => {
-    return new WebContext(request, info, place)
+    return new WebContext([request, info], request, place)
   })
 }
 
@@ -77,13 +77,13 @@ export function mount(
   prefix = '',
 ): (request: Request, info: FetchInfo) => Promise<Response | undefined> {
   return async (request, info) => {
-    const asked = new WebContext(request, info)
+    const asked = new WebContext([request, info], request)
     if (!`${asked.path}/`.startsWith(`${prefix}/`)) return undefined
     return asked.answerBy(handler, prefix)
   }
 }
 
-function placeOf(route: string | undefined): Place<object> {
+function placeOf(route: string | undefined): Pick<FetchPlace<never>, 'route' | 'scope'> {
   if (route === undefined) return {}
   const [, method, pattern] = /^(?:([A-Z]+) )?(\/\S*)$/.exec(String(route)) ?? []
   if (pattern === undefined) {

@@ -1,5 +1,5 @@
-import type { FetchOptions } from '@sluice/fetch/adapter'
-import type { GuardOptions, MaybePromise, RequestDecision, RequestKeys } from '@sluice/http'
+import type { FetchOptions, FetchReply } from '@sluice/fetch/adapter'
+import type { GuardOptions, RequestDecision, RequestKeys } from '@sluice/http'
 import { requestKeys } from '@sluice/http'
 import type { Context, Next } from 'hono'
 
@@ -11,11 +11,7 @@ declare module 'hono' {
 }
 
 /** Replies to a refused request; the headers are set already. */
-export type RateLimitHandler = (
-  context: Context,
-  next: Next,
-  decision: RequestDecision,
-) => MaybePromise<Response>
+export type RateLimitHandler = FetchReply<[context: Context, next: Next]>
 
 /** Options of `rateLimit`. */
 export type RateLimitOptions = GuardOptions<Context, RateLimitHandler> &

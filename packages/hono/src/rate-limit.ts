@@ -21,7 +21,7 @@ export function rateLimit(options: RateLimitOptions): RateLimit {
     const matched = context.req.matchedRoutes[context.req.routeIndex]
     const asked = new HonoContext(context, next, { addressOf, matched })
     try {
-      const answer = await asked.decide(guard.check)
+      const answer = await asked.decide(guard)
       if (answer) return answer
       await next()
     } catch (error) {
@@ -29,11 +29,9 @@ export function rateLimit(options: RateLimitOptions): RateLimit {
       throw error
     }
     const response = asked.finish(context.res)
-    if (response !== context.res) {
-      // Or Hono would put the headers of the one before on it.
-      context.res = undefined
-      context.res = response
-    }
+    // Or Hono would put the headers of the one before on it.
+    context.res = undefined
+    context.res = response
     return undefined
   }
 

@@ -28,6 +28,7 @@ export {
 } from './adapter/mount.ts'
 export { ProxyWatch } from './adapter/proxy-watch.ts'
 export { type RequestBody, readBody } from './adapter/request-body.ts'
+export { settleAfter } from './adapter/response-end.ts'
 export {
   type AdapterContext,
   hideOnRedirect,

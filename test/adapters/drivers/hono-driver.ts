@@ -19,7 +19,6 @@ import { streamed } from './fetch-driver.ts'
 export const honoDriver: Driver = {
   name: 'Hono',
   startsLate: true,
-  missesPipelined: true,
   start,
 }
 

@@ -6,17 +6,21 @@ import type {
   Handler as MountableHandler,
   Refusal,
   RequestContent,
+  RequestDecision,
   ResponseBody,
+  Scope,
 } from '@sluice/http'
 import {
   andThen,
   GuardedContext,
   handlerRequest,
+  hideOnRedirect,
   ProxyWatch,
   serve,
   throwingObjects,
 } from '@sluice/http'
 import { FetchEnd } from './fetch-end.ts'
+import type { FetchOptions } from './fetch-guard.ts'
 
 /** The part of a request that the application knows. */
 export interface FetchInfo {
@@ -26,6 +30,19 @@ export interface FetchInfo {
   waitUntil?(work: Promise<unknown>): void
 }
 
+type Exchange = readonly [native: object, ...more: unknown[]]
+
+/** Replies to a refused request, with the arguments of the framework's handlers. */
+export type FetchReply<Asked extends Exchange> = (
+  ...asked: [...Asked, decision: RequestDecision]
+) => MaybePromise<Response>
+
+/** The place of a limiter. */
+export interface FetchPlace<Asked extends Exchange> extends Pick<FetchOptions<Asked>, 'addressOf'> {
+  readonly route?: string | undefined
+  readonly scope?: Scope
+}
+
 const proxyWatch = new ProxyWatch({
   trust: 'addressOf',
   trustOne: 'behind a proxy give the option addressOf',
@@ -33,9 +50,9 @@ const proxyWatch = new ProxyWatch({
 })
 
 /** One request of fetch at one limiter. An adapter extends it by the details of its framework. */
-export abstract class FetchContext<Native extends object, Handler> extends GuardedContext<
-  Native,
-  Handler
+export abstract class FetchContext<Asked extends Exchange> extends GuardedContext<
+  Asked[0],
+  FetchReply<Asked>
 > {
   readonly needsAddress = true
   readonly response: HttpResponse = {
@@ -45,34 +62,37 @@ export abstract class FetchContext<Native extends object, Handler> extends Guard
     setHeader: (name, value) => this.headers.set(name, value),
     removeHeader: (name) => this.headers.delete(name),
   }
+  protected readonly asked: Asked
+  readonly #request: Request
+  readonly #place: FetchPlace<Asked>
   /** Settles what the request holds when its response is over. */
   protected readonly end: FetchEnd
-  readonly #asked: Request
-  readonly #addressOf: (() => string | undefined) | undefined
   #answer: Response | undefined
 
-  /** @param addressOf the user's way to find the client's address, if there is one */
-  constructor(native: Native, asked: Request, addressOf?: () => string | undefined) {
-    super(native)
-    this.end = new FetchEnd(asked)
-    this.#asked = asked
-    this.#addressOf = addressOf
+  constructor(asked: Asked, request: Request, place: FetchPlace<Asked> = {}) {
+    super(asked[0], place.scope)
+    this.asked = asked
+    this.#request = request
+    this.#place = place
+    this.end = new FetchEnd(request)
   }
 
   protected abstract readonly info: FetchInfo | undefined
+
   /** The fields to set, and later those of the response. They may be replaced meanwhile. */
   protected abstract readonly headers: Headers
-  /** Makes the response to send of one of the application's, and settles when that is over. */
-  abstract finish(response: Response): Response
-  /** Has the user's handler reply. */
-  protected abstract reply(handler: Handler, refusal: Refusal): MaybePromise<Response>
 
   get method(): string {
-    return this.#asked.method
+    return this.#request.method
+  }
+
+  get route(): string | undefined {
+    return this.#place.route
   }
 
   get ip(): string | undefined {
-    if (this.#addressOf) return this.#addressOf()
+    const { addressOf } = this.#place
+    if (addressOf) return addressOf(...this.asked)
     const forwarded = this.header('x-forwarded-for')
     return forwarded === undefined ? this.peer : proxyWatch.see(forwarded, this.peer, false)
   }
@@ -82,21 +102,26 @@ export abstract class FetchContext<Native extends object, Handler> extends Guard
   }
 
   get path(): string {
-    const [, path = ''] = /^[^:]+:\/\/[^/?#]*([^?#]*)/.exec(this.#asked.url) ?? []
-    return path === '' ? '/' : path
+    return this.#target.split(/[?#]/, 1)[0] ?? ''
+  }
+
+  /** The URL without its origin. */
+  get #target(): string {
+    const { url } = this.#request
+    return url.slice(url.indexOf('/', url.indexOf('://') + '://'.length))
   }
 
   header(name: string): string | undefined {
-    return this.#asked.headers.get(name) ?? undefined
+    return this.#request.headers.get(name) ?? undefined
   }
 
   /** For queues, which run on Node only. */
   get content(): RequestContent {
-    const { url, body, bodyUsed } = this.#asked
+    const { body, bodyUsed } = this.#request
     const chunks = () => (bodyUsed ? this.readAgain() : (body ?? []))
     let stream: RequestContent['stream'] | undefined
     return {
-      url: url.slice(url.indexOf('/', url.indexOf('://') + '://'.length)),
+      url: this.#target,
       parsed: undefined,
       get stream() {
         // Not imported, so that this file loads where there is no Node.
@@ -126,8 +151,8 @@ export abstract class FetchContext<Native extends object, Handler> extends Guard
     this.end.finish(status)
   }
 
-  callHandler(handler: Handler, refusal: Refusal): unknown {
-    return andThen(this.reply(handler, refusal), (response) => {
+  callHandler(handler: FetchReply<Asked>, { decision }: Refusal): unknown {
+    return andThen(handler(...this.asked, decision), (response) => {
       this.#answer = this.finish(response)
     })
   }
@@ -136,7 +161,7 @@ export abstract class FetchContext<Native extends object, Handler> extends Guard
    * Decides on the request, and answers it if it goes no further.
    * @throws what a function of the user throws, always an object
    */
-  async decide(check: Guard<Native, Handler>['check']): Promise<Response | undefined> {
+  async decide({ check }: Guard<Asked[0], FetchReply<Asked>>): Promise<Response | undefined> {
     try {
       if (await throwingObjects(() => serve(this, { check }))) return undefined
     } catch (error) {
@@ -147,20 +172,27 @@ export abstract class FetchContext<Native extends object, Handler> extends Guard
     return this.#answer ?? new Response(null, { status: 499 })
   }
 
-  /** Has a mounted handler answer; `undefined`: it leaves the request alone. */
-  async answerBy(
-    handler: MountableHandler<Request>,
-    prefix: string,
-  ): Promise<Response | undefined> {
-    const request = handlerRequest({ native: this.#asked, request: this }, prefix)
-    const reply = await throwingObjects(() => handler(request))
-    if (!reply) return undefined
-    const { status, headers = {}, body = null } = reply
-    return new Response(body, { status, headers })
+  /** Makes the response to send of one that has the fields, and settles when that is over. */
+  finish(response: Response): Response {
+    hideOnRedirect(this, response.status)
+    const body = this.end.watch(response)
+    return body === response.body ? response : new Response(body, response)
   }
 
   /** Settles what the request holds, without a response: its handler failed. */
   fail(): void {
     this.end.finish(500)
+  }
+
+  /** Has a mounted handler answer; `undefined`: it leaves the request alone. */
+  async answerBy(
+    handler: MountableHandler<Request>,
+    prefix: string,
+  ): Promise<Response | undefined> {
+    const request = handlerRequest({ native: this.#request, request: this }, prefix)
+    const reply = await throwingObjects(() => handler(request))
+    if (!reply) return undefined
+    const { status, headers = {}, body = null } = reply
+    return new Response(body, { status, headers })
   }
 }

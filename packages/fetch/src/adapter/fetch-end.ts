@@ -15,11 +15,15 @@ export class FetchEnd {
 
   /** Adds a hold. @returns the work after the response, for runtimes that have to stay awake */
   add(hold: Hold): Promise<unknown> {
+    // Some runtimes have none.
+    const signal: AbortSignal | undefined = this.#request.signal
+    signal?.addEventListener('abort', () => this.finish(undefined), { once: true })
     return new Promise((resolve) => {
       const settle = (status: number | undefined) =>
         resolve(status === undefined ? hold.abort() : hold.finish(status))
+      this.#settlers.push(settle)
       if (this.#over) settle(this.#over.status)
-      else if (this.#settlers.push(settle) === 1) this.#listen()
+      else if (signal?.aborted) this.finish(undefined)
     })
   }
 
@@ -42,13 +46,6 @@ export class FetchEnd {
     const stream = watched(body, (isWhole) => this.finish(isWhole ? status : undefined))
     dropped?.register(stream, () => this.finish(status))
     return stream
-  }
-
-  #listen(): void {
-    // Some runtimes have none.
-    const signal: AbortSignal | undefined = this.#request.signal
-    if (signal?.aborted) this.finish(undefined)
-    else signal?.addEventListener('abort', () => this.finish(undefined), { once: true })
   }
 }
 
