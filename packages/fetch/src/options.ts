@@ -1,19 +1,18 @@
-import type { GuardOptions, MaybePromise, RequestDecision, RequestKeys } from '@sluice/http'
+import type { GuardOptions, RequestDecision, RequestKeys } from '@sluice/http'
 import { requestKeys } from '@sluice/http'
-import type { FetchInfo, FetchOptions } from './adapter/index.ts'
+import type { FetchInfo, FetchOptions, FetchReply } from './adapter/index.ts'
 
 /**
  * Answers requests. `decision` is that of the limiter around it; `undefined` when the request was
  * skipped.
  */
-export type FetchHandler<Info, Decision = RequestDecision | undefined> = (
-  request: Request,
-  info: Info,
-  decision: Decision,
-) => MaybePromise<Response>
+export type FetchHandler<Info> = FetchReply<
+  [request: Request, info: Info],
+  RequestDecision | undefined
+>
 
 /** Replies to a refused request. The fields are added to its response. */
-export type RateLimitHandler<Info = FetchInfo> = FetchHandler<Info, RequestDecision>
+export type RateLimitHandler<Info = FetchInfo> = FetchReply<[request: Request, info: Info]>
 
 /** Options of `rateLimit`. */
 export type RateLimitOptions<Info = FetchInfo> = GuardOptions<Request, RateLimitHandler<Info>> &

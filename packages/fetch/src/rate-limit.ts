@@ -76,11 +76,7 @@ export function mount(
   handler: Handler<Request>,
   prefix = '',
 ): (request: Request, info: FetchInfo) => Promise<Response | undefined> {
-  return async (request, info) => {
-    const asked = new WebContext([request, info], request)
-    if (!`${asked.path}/`.startsWith(`${prefix}/`)) return undefined
-    return asked.answerBy(handler, prefix)
-  }
+  return (request, info) => new WebContext([request, info], request).answerBy(handler, prefix)
 }
 
 function placeOf(route: string | undefined): Pick<FetchPlace<never>, 'route' | 'scope'> {

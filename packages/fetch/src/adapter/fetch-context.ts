@@ -33,8 +33,8 @@ export interface FetchInfo {
 type Exchange = readonly [native: object, ...more: unknown[]]
 
 /** Replies to a refused request, with the arguments of the framework's handlers. */
-export type FetchReply<Asked extends Exchange> = (
-  ...asked: [...Asked, decision: RequestDecision]
+export type FetchReply<Asked extends Exchange, Decision = RequestDecision> = (
+  ...asked: [...Asked, decision: Decision]
 ) => MaybePromise<Response>
 
 /** The place of a limiter. */
@@ -66,7 +66,7 @@ export abstract class FetchContext<Asked extends Exchange> extends GuardedContex
   readonly #request: Request
   readonly #place: FetchPlace<Asked>
   /** Settles what the request holds when its response is over. */
-  protected readonly end: FetchEnd
+  protected readonly end: FetchEnd = new FetchEnd()
   #answer: Response | undefined
 
   constructor(asked: Asked, request: Request, place: FetchPlace<Asked> = {}) {
@@ -74,7 +74,6 @@ export abstract class FetchContext<Asked extends Exchange> extends GuardedContex
     this.asked = asked
     this.#request = request
     this.#place = place
-    this.end = new FetchEnd(request)
   }
 
   protected abstract readonly info: FetchInfo | undefined
@@ -137,7 +136,8 @@ export abstract class FetchContext<Asked extends Exchange> extends GuardedContex
   }
 
   settleAtEnd(hold: Hold): void {
-    const work = this.end.add(hold)
+    // Some runtimes have no signal.
+    const work = this.end.add(hold, this.#request.signal)
     this.info?.waitUntil?.(work)
   }
 
@@ -175,8 +175,9 @@ export abstract class FetchContext<Asked extends Exchange> extends GuardedContex
   /** Makes the response to send of one that has the fields, and settles when that is over. */
   finish(response: Response): Response {
     hideOnRedirect(this, response.status)
-    const body = this.end.watch(response)
-    return body === response.body ? response : new Response(body, response)
+    const body = this.method === 'HEAD' ? null : response.body
+    const watched = this.end.watch(body, response.status)
+    return watched === body ? response : new Response(watched, response)
   }
 
   /** Settles what the request holds, without a response: its handler failed. */
@@ -184,11 +185,12 @@ export abstract class FetchContext<Asked extends Exchange> extends GuardedContex
     this.end.finish(500)
   }
 
-  /** Has a mounted handler answer; `undefined`: it leaves the request alone. */
+  /** Has a handler under a path answer; `undefined`: it leaves the request alone. */
   async answerBy(
     handler: MountableHandler<Request>,
     prefix: string,
   ): Promise<Response | undefined> {
+    if (!`${this.path}/`.startsWith(`${prefix}/`)) return undefined
     const request = handlerRequest({ native: this.#request, request: this }, prefix)
     const reply = await throwingObjects(() => handler(request))
     if (!reply) return undefined

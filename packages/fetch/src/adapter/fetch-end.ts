@@ -5,18 +5,11 @@ import type { Hold } from '@sluice/http'
  * read to the end, its client left, or the handler failed.
  */
 export class FetchEnd {
-  readonly #request: Request
   readonly #settlers: ((status: number | undefined) => void)[] = []
   #over: { readonly status: number | undefined } | undefined
 
-  constructor(request: Request) {
-    this.#request = request
-  }
-
   /** Adds a hold. @returns the work after the response, for runtimes that have to stay awake */
-  add(hold: Hold): Promise<unknown> {
-    // Some runtimes have none.
-    const signal: AbortSignal | undefined = this.#request.signal
+  add(hold: Hold, signal: AbortSignal | undefined): Promise<unknown> {
     signal?.addEventListener('abort', () => this.finish(undefined), { once: true })
     return new Promise((resolve) => {
       const settle = (status: number | undefined) =>
@@ -34,16 +27,27 @@ export class FetchEnd {
     for (const settle of this.#settlers) settle(status)
   }
 
-  /**
-   * Watches the body of a response, if the request holds something.
-   * @returns the body to send
-   */
-  watch({ status, body }: Response): ReadableStream | null {
-    if (body === null || this.#settlers.length === 0 || this.#request.method === 'HEAD') {
+  /** Watches a body that is sent, if the request holds something. @returns the body to send */
+  watch(body: ReadableStream | null, status: number): ReadableStream | null {
+    if (body === null || this.#settlers.length === 0) {
       this.finish(status)
       return body
     }
-    const stream = watched(body, (isWhole) => this.finish(isWhole ? status : undefined))
+    const reader = body.getReader()
+    reader.closed.then(
+      () => this.finish(status),
+      () => this.finish(undefined),
+    )
+    const pull = async (to: ReadableStreamDefaultController) => {
+      const { done, value } = await reader.read()
+      if (done) to.close()
+      else to.enqueue(value)
+    }
+    const cancel = (reason: unknown) => {
+      this.finish(undefined)
+      return reader.cancel(reason)
+    }
+    const stream = new ReadableStream({ pull, cancel }, { highWaterMark: 0 })
     dropped?.register(stream, () => this.finish(status))
     return stream
   }
@@ -58,29 +62,3 @@ const dropped =
   typeof FinalizationRegistry === 'undefined'
     ? undefined
     : new FinalizationRegistry<() => void>((settle) => settle())
-
-/**
- * Makes a body that tells of its end.
- * @param ended receives whether the body was read to its end
- */
-function watched(body: ReadableStream, ended: (isWhole: boolean) => void): ReadableStream {
-  const reader = body.getReader()
-  reader.closed.then(
-    () => ended(true),
-    () => ended(false),
-  )
-  return new ReadableStream(
-    {
-      async pull(controller) {
-        const { done, value } = await reader.read()
-        if (done) controller.close()
-        else controller.enqueue(value)
-      },
-      cancel(reason) {
-        ended(false)
-        return reader.cancel(reason)
-      },
-    },
-    { highWaterMark: 0 },
-  )
-}

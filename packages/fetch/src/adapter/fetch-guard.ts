@@ -1,5 +1,5 @@
 import type { Guard, GuardOptions, Router } from '@sluice/http'
-import { createGuard, invalid, laxRouting, warnOnce } from '@sluice/http'
+import { createGuard, invalid } from '@sluice/http'
 
 /** The options that every adapter of fetch has beside those of the guard. */
 export interface FetchOptions<Asked extends readonly unknown[]> {
@@ -26,24 +26,11 @@ export function createFetchGuard<Native extends object, Handler, Asked extends r
 ): { guard: Guard<Native, Handler>; addressOf: FetchOptions<Asked>['addressOf'] } {
   const { addressOf, router }: typeof options = Object(options)
   const guard = createGuard<Native, Handler>(options, {
-    where: 'rateLimit',
     adapterFields: ['addressOf', 'router', ...ownFields],
-    routing: laxRouting,
     ...(router && { router }),
   })
   if (addressOf !== undefined && typeof addressOf !== 'function') {
     throw invalid({ option: 'addressOf' }, addressOf, 'a function that finds an address')
   }
-  if (options.store === undefined && hasIsolates()) warnOnce(countsForItself)
   return { guard, addressOf }
-}
-
-const countsForItself =
-  'rateLimit counts in memory, and this runtime starts many isolates, of which each counts for itself: ' +
-  'give rateLimit a store that they share'
-
-/** Tells whether the runtime is one that is known to start many isolates. */
-function hasIsolates(): boolean {
-  const agent: unknown = Reflect.get(Object(Reflect.get(globalThis, 'navigator')), 'userAgent')
-  return agent === 'Cloudflare-Workers' || Reflect.has(globalThis, 'EdgeRuntime')
 }

@@ -3,7 +3,6 @@ import { createGuard as createGuardAnywhere } from '../guard/live-guard.ts'
 import type { GuardOptions, LiveGuardFields } from '../options/live-policies.ts'
 import type { GuardFields, GuardSettings, NoPolicies } from '../options/options.ts'
 import { nodeRouter } from '../routes/node-router.ts'
-import { laxRouting } from '../routes/router.ts'
 
 /** The options besides `global`. With `global: false`, all policies may come from routes. */
 export type GlobalOptions<Native, Handler = never> =
@@ -18,14 +17,11 @@ export type GlobalOptions<Native, Handler = never> =
  * const guard = createGuard<Context, RateLimitHandler>(options, { routing })
  * ```
  *
- * @param place the guard's name for messages (default 'rateLimit'), how the framework matches paths
- * (default `laxRouting`), and the names of the adapter's own options
  * @throws SluiceError if an option is unknown, missing or out of range
  */
 export function createGuard<Native extends object, Handler = never>(
   options: GuardFields<Native, Handler> | LiveGuardFields<Native, Handler>,
   place: Partial<Omit<GuardPlace, 'router'>> = {},
 ): Guard<Native, Handler> {
-  const defaults = { where: 'rateLimit', routing: laxRouting, router: nodeRouter }
-  return createGuardAnywhere(options, { ...defaults, ...place })
+  return createGuardAnywhere(options, { router: nodeRouter, ...place })
 }

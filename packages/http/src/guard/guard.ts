@@ -1,4 +1,4 @@
-import { type CheckLimiter, memoryStore, orDefault, unlimited } from '@sluice/core'
+import { type CheckLimiter, memoryStore, type Store, unlimited, warnOnce } from '@sluice/core'
 import { readList } from '../access/lists.ts'
 import { bringsPolicies } from '../options/bound-policy.ts'
 import type { GuardFields, RouteOverride } from '../options/options.ts'
@@ -58,7 +58,7 @@ export function createFixedGuard<Native extends object, Handler = never>(
     ...own,
     allow: readList(own.allow, 'allow'),
     block: readList(own.block, 'block'),
-    store: orDefault(own.store, memoryStore()),
+    store: own.store === undefined ? storeOfProcess(place.where) : own.store,
   }
   const catalogue = policyCatalogue(base, profiles)
   const mayBeNone = !isGlobal || routes !== undefined || Boolean(own.penalty)
@@ -100,6 +100,18 @@ export function createFixedGuard<Native extends object, Handler = never>(
     },
     derive: (override, where) => derive(override, { where, isBeside: true }),
   }
+}
+
+/** Warns where a runtime is known to start many isolates, of which each has memory of its own. */
+function storeOfProcess(where: string): Store {
+  const agent: unknown = Reflect.get(Object(Reflect.get(globalThis, 'navigator')), 'userAgent')
+  if (agent === 'Cloudflare-Workers' || Reflect.has(globalThis, 'EdgeRuntime')) {
+    warnOnce(
+      `${where} counts in memory, and this runtime starts many isolates, of which each counts for itself: ` +
+        `give ${where} a store that they share`,
+    )
+  }
+  return memoryStore()
 }
 
 /** A policy that limits nothing, for a guard without policies. */

@@ -2,18 +2,22 @@ import { givenFields, invalid, isOptions, isPromise, noteRelease, SluiceError } 
 import { shorthandFields } from '../options/bound-policy.ts'
 import type { LiveGuardFields, NamedCode, PolicyVersion } from '../options/live-policies.ts'
 import type { GuardFields } from '../options/options.ts'
+import { laxRouting } from '../routes/router.ts'
 import type { PolicyGuard } from '../stages/stages.ts'
 import { createFixedGuard, type Guard, type GuardPlace } from './guard.ts'
 
 /**
  * Creates a guard, with fixed policies or with policies that change while the application runs.
+ * @param given the guard's name for messages (default 'rateLimit'), how the framework matches paths
+ * (default `laxRouting`), and the names of the adapter's own options
  * @throws SluiceError if an option is unknown, missing or out of range
  */
 export function createGuard<Native extends object, Handler = never>(
   options: GuardFields<Native, Handler> | LiveGuardFields<Native, Handler>,
-  place: GuardPlace,
+  given: Partial<GuardPlace> = {},
 ): Guard<Native, Handler> {
   noteRelease('@sluice/http')
+  const place: GuardPlace = { where: 'rateLimit', routing: laxRouting, ...given }
   if (!isOptions(options)) {
     throw invalid({ option: place.where }, options, 'a plain object of options')
   }
