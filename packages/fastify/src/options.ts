@@ -48,7 +48,8 @@ export type RateLimitHook = (
  */
 export type RouteRateLimitOptions = RouteOverride<FastifyRequest, RateLimitHandler>
 
-interface PluginSettings {
+/** Options of `rateLimitPlugin`. */
+export type RateLimitPluginOptions = GlobalOptions<FastifyRequest, RateLimitHandler> & {
   /**
    * Hook in which requests are checked. `onRequest` comes before authentication, so that login
    * attempts are limited too. The others run after all hooks of that name, including those of the
@@ -58,10 +59,6 @@ interface PluginSettings {
   /** Limits all requests, not only those that `routes` or `config.rateLimit` name. @default true */
   global?: boolean | undefined
 }
-
-/** Options of `rateLimitPlugin`. */
-export type RateLimitPluginOptions = PluginSettings &
-  GlobalOptions<FastifyRequest, RateLimitHandler>
 
 const keys: RequestKeys<FastifyRequest> = requestKeys()
 

@@ -1,5 +1,5 @@
 import { flag, oneOf, orDefault, processWide } from '@sluice/http'
-import type { Guard, Handler, Routing, Scope, ServingGuard } from '@sluice/http/adapter'
+import type { Guard, Handler, Scope, ServingGuard } from '@sluice/http/adapter'
 import { continueWith, createGuard, handlerRequest, routeScope, serve } from '@sluice/http/adapter'
 import type { FastifyInstance, FastifyPluginAsync, FastifyRequest } from 'fastify'
 import fastifyPlugin from 'fastify-plugin'
@@ -30,21 +30,21 @@ const nearest = processWide(
 )
 
 const register: FastifyPluginAsync<RateLimitPluginOptions> = async (fastify, options) => {
-  const { prefix } = fastify
+  const { initialConfig, prefix } = fastify
   const guard = createGuard<FastifyRequest, RateLimitHandler>(options, {
     where: 'rateLimitPlugin',
     adapterFields: ['hook', 'global'],
     scope: prefix,
-    routing: { ...routingOf(fastify), prefix },
+    routing: { ...initialConfig, ...initialConfig.routerOptions, prefix },
     isGlobal: flag(options.global, { option: 'global' }, true),
   })
   const hook = oneOf(orDefault(options.hook, 'onRequest'), { option: 'hook' }, hooks)
   const plugin: Plugin = { guard, hook, prefix }
   if (!fastify.hasRequestDecorator('rateLimit')) fastify.decorateRequest('rateLimit', undefined)
-  // As a text: another plugin may have declared another type under this name.
-  const decorator: string = 'rateLimit'
-  if (!fastify.hasDecorator(decorator)) fastify.decorate(decorator, hookMaker(plugin, fastify))
-  if (!fastify.hasDecorator('peekRateLimit')) fastify.decorate('peekRateLimit', peekOf(plugin))
+  const decorators = { rateLimit: hookMaker(plugin, fastify), peekRateLimit: peekOf(plugin) }
+  for (const [name, made] of Object.entries<unknown>(decorators)) {
+    if (!fastify.hasDecorator(name)) fastify.decorate(name, made)
+  }
 
   nearest.set(fastify, plugin)
   fastify.addHook('onRegister', (child) => void nearest.set(child, plugin))
@@ -137,17 +137,6 @@ function limitHook(
 function scopeOf({ method, routeOptions }: FastifyContext): Scope {
   const { method: methods, url = '' } = routeOptions
   return routeScope(Array.isArray(methods) ? undefined : method, url)
-}
-
-/** Returns an instance's way to match paths. */
-function routingOf({ initialConfig }: FastifyInstance): Routing {
-  const {
-    caseSensitive = true,
-    ignoreTrailingSlash = false,
-    ignoreDuplicateSlashes = false,
-    useSemicolonDelimiter = false,
-  } = { ...initialConfig, ...initialConfig.routerOptions }
-  return { caseSensitive, ignoreTrailingSlash, ignoreDuplicateSlashes, useSemicolonDelimiter }
 }
 
 /**

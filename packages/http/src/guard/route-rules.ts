@@ -48,7 +48,7 @@ export function routeRules<Native extends object, Handler>(
   const table = router.createTable(rules, routing)
   const limits = router.createTable(new Map(limiting), routing)
   /** Matches only the exact spelling; the other routers are lenient. */
-  const exactTable = routing.lenient ? router.createTable(rules, exactly) : undefined
+  const exactTable = routing.lenient ? router.createTable(rules, {}) : undefined
 
   /**
    * For a rule with limits, over-matching only limits a request that leads to a 404. For a rule
@@ -71,12 +71,6 @@ export function routeRules<Native extends object, Handler>(
       return rule
     },
   }
-}
-
-const exactly: Routing = {
-  caseSensitive: true,
-  ignoreTrailingSlash: false,
-  ignoreDuplicateSlashes: false,
 }
 
 const dotSegment = /(?:[/\\]|%2f|%5c)(?:\.|%2e){1,2}(?:[/\\?#;]|%2f|%5c|$)/i

@@ -33,8 +33,9 @@ export const nodeRouter: Router = { patternOf: routePattern, createTable }
 
 function createTable<Value>(
   entries: ReadonlyMap<string, Value>,
-  { prefix = '', lenient = false, ...routing }: Routing,
+  routing: Routing,
 ): RouteTable<Value> {
+  const { prefix = '', lenient = false } = routing
   const byMethod = createRouter(routing)
   const byPath = createRouter(routing)
   const patterns = [...entries].map(([text, value]) => {
@@ -130,8 +131,15 @@ function fullPaths(path: string, prefix: string, lenient: boolean): readonly str
 }
 
 /** No maximum length: if the framework has one, longer paths match no route anyway. */
-function createRouter(routing: Omit<Routing, 'prefix' | 'lenient'>): Matcher {
-  return findMyWay({ ...routing, maxParamLength: Number.MAX_SAFE_INTEGER })
+function createRouter({
+  caseSensitive = true,
+  ignoreTrailingSlash = false,
+  ignoreDuplicateSlashes = false,
+  useSemicolonDelimiter = false,
+}: Routing): Matcher {
+  const spellings = { caseSensitive, ignoreTrailingSlash, ignoreDuplicateSlashes }
+  const maxParamLength = Number.MAX_SAFE_INTEGER
+  return findMyWay({ ...spellings, ...{ useSemicolonDelimiter }, maxParamLength })
 }
 
 /** Classes in a parameter's regular expression, such as `\D`, change meaning in lower case. */

@@ -1,10 +1,10 @@
 // The router port. For the matching see node-router.ts.
 
-/** A framework's path matching, in find-my-way's terms. */
+/** A framework's path matching, in find-my-way's terms and with its defaults. */
 export interface Routing {
-  readonly caseSensitive: boolean
-  readonly ignoreTrailingSlash: boolean
-  readonly ignoreDuplicateSlashes: boolean
+  readonly caseSensitive?: boolean
+  readonly ignoreTrailingSlash?: boolean
+  readonly ignoreDuplicateSlashes?: boolean
   /**
    * Set for routers with unknown settings that match paths as sent, without decoding. A value is
    * then found if any of these routers would find it.
