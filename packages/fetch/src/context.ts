@@ -20,14 +20,14 @@ export class WebContext<Info extends object> extends FetchContext<[request: Requ
       this.end.finish(status === 0 ? undefined : status)
       return response
     }
-    const copy = new Response(response.body, response)
     const ours = this.headers
-    this.headers = copy.headers
+    const headers = new Headers(response.headers)
+    this.headers = headers
     setFields(this.response, fieldsOn(this.shown, this.response))
     for (const [name, value] of ours) {
-      if (!copy.headers.has(name)) copy.headers.set(name, value)
-      else if (name === 'vary') copy.headers.append(name, value)
+      if (!headers.has(name)) headers.set(name, value)
+      else if (name === 'vary') headers.append(name, value)
     }
-    return super.finish(copy)
+    return super.finish(response, headers)
   }
 }

@@ -172,12 +172,14 @@ export abstract class FetchContext<Asked extends Exchange> extends GuardedContex
     return this.#answer ?? new Response(null, { status: 499 })
   }
 
-  /** Makes the response to send of one that has the fields, and settles when that is over. */
-  finish(response: Response): Response {
-    hideOnRedirect(this, response.status)
-    const body = this.method === 'HEAD' ? null : response.body
-    const watched = this.end.watch(body, response.status)
-    return watched === body ? response : new Response(watched, response)
+  /** Makes the response to send of one of the application's, and settles when that is over. */
+  finish(response: Response, headers: Headers = response.headers): Response {
+    const { status, statusText } = response
+    hideOnRedirect(this, status)
+    if (this.method === 'HEAD') this.end.finish(status)
+    const body = this.end.watch(response.body, status)
+    if (body === response.body && headers === response.headers) return response
+    return new Response(body, { status, statusText, headers })
   }
 
   /** Settles what the request holds, without a response: its handler failed. */
