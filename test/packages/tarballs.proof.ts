@@ -51,11 +51,11 @@ describe('the packed tarballs, installed in an empty folder', () => {
     },
   )
 
-  it('take at most 0.97 MB for Express with the memory store, and no library beside them', () => {
+  it('take at most 0.92 MB for Express with the memory store, and no library beside them', () => {
     const folders = closureOf('@sluice/express', join(consumer.folder, 'node_modules'))
     const bytes = folders.reduce((sum, folder) => sum + bytesUnder(folder), 0)
     expect(folders).toHaveLength(4)
-    expect(bytes).toBeLessThanOrEqual(970_000)
+    expect(bytes).toBeLessThanOrEqual(920_000)
   })
 })
 

@@ -172,7 +172,7 @@ export abstract class FetchContext<Asked extends Exchange> extends GuardedContex
     return this.#answer ?? new Response(null, { status: 499 })
   }
 
-  /** Makes the response to send of one of the application's, and settles when that is over. */
+  /** Returns the response to send, and settles the request when its body ends. */
   finish(response: Response, headers: Headers = response.headers): Response {
     const { status, statusText } = response
     hideOnRedirect(this, status)
@@ -187,7 +187,7 @@ export abstract class FetchContext<Asked extends Exchange> extends GuardedContex
     this.end.finish(500)
   }
 
-  /** Has a handler under a path answer; `undefined`: it leaves the request alone. */
+  /** Returns the response of a handler mounted at a path, or `undefined` for other requests. */
   async answerBy(
     handler: MountableHandler<Request>,
     prefix: string,

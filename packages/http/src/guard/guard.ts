@@ -102,7 +102,7 @@ export function createFixedGuard<Native extends object, Handler = never>(
   }
 }
 
-/** Warns where a runtime is known to start many isolates, of which each has memory of its own. */
+/** Warns in a runtime that is known to start many isolates, each with its own memory. */
 function storeOfProcess(where: string): Store {
   const agent: unknown = Reflect.get(Object(Reflect.get(globalThis, 'navigator')), 'userAgent')
   if (agent === 'Cloudflare-Workers' || Reflect.has(globalThis, 'EdgeRuntime')) {

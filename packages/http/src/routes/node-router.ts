@@ -138,8 +138,8 @@ function createRouter({
   useSemicolonDelimiter = false,
 }: Routing): Matcher {
   const spellings = { caseSensitive, ignoreTrailingSlash, ignoreDuplicateSlashes }
-  const maxParamLength = Number.MAX_SAFE_INTEGER
-  return findMyWay({ ...spellings, ...{ useSemicolonDelimiter }, maxParamLength })
+  const bounds = { useSemicolonDelimiter, maxParamLength: Number.MAX_SAFE_INTEGER }
+  return findMyWay({ ...spellings, ...bounds, querystringParser: noHandler })
 }
 
 /** Classes in a parameter's regular expression, such as `\D`, change meaning in lower case. */
