@@ -118,19 +118,9 @@ policies:
 
   it('refuses what a token does not allow, with the message of the API', async () => {
     const { sluice, policies } = await startWithDenied()
-    const refused: [readonly string[], 'viewer' | 'support', string][] = [
-      [['inspect', 'user ada'], 'viewer', 'keys'],
-      [['reset', 'user ada', ...because, '--yes'], 'viewer', 'keys'],
-      [['block', 'user ada', '--for', '1h', ...because, '--yes'], 'viewer', 'keys'],
-      [['off', ...because, '--yes'], 'viewer', 'policies'],
-      [['shadow', ...because, '--yes'], 'support', 'policies'],
-      [['on', ...because, '--yes'], 'support', 'policies'],
-    ]
-    for (const [args, who, role] of refused) {
-      const { exitCode, stdout, stderr } = await sluice(args, who)
-      expect([exitCode, stdout], args.join(' ')).toEqual([2, ''])
-      expect(stderr).toBe(`error: This needs the role ${role}.\n`)
-    }
+    const off = await sluice(['off', ...because, '--yes'], 'viewer')
+    expect([off.exitCode, off.stdout]).toEqual([2, ''])
+    expect(off.stderr).toBe('error: This needs the role policies.\n')
     const { stderr } = await sluice(['top'], 'nobody')
     expect(stderr).toBe('error: You are not authorised. Set SLUICE_ADMIN_TOKEN.\n')
     expect(policies.state.kill).toBe('none')

@@ -146,12 +146,6 @@ describe('GitHub’s extra fields', () => {
 describe('Retry-After', () => {
   const denied: PolicyState = { ...perMinute, remaining: 0, denied: true, retryAfterMs: 30_000 }
 
-  it('H32: is jittered alone, upwards', () => {
-    const options = { retryJitterMs: 2400 }
-    const lines = format([denied], options)
-    expect(lines).toEqual([listed, 'RateLimit: "default";r=0;t=30', 'Retry-After: 33'])
-  })
-
   it.each([-5000, Number.NaN, Number.NEGATIVE_INFINITY])('ignores a jitter of %d', (jitter) => {
     expect(format([denied], { retryJitterMs: jitter }).at(-1)).toBe('Retry-After: 30')
   })

@@ -39,7 +39,6 @@ const programs = {
     apt: 'chromium',
     elsewhere: () => ['/Applications/Google Chrome.app/Contents/MacOS/Google Chrome'],
   },
-  goaccess: namedAlike('goaccess'),
   openssl: namedAlike('openssl'),
   prometheus: namedAlike('prometheus'),
   promtool: { ...namedAlike('prometheus'), variable: 'PROMTOOL_BIN', names: ['promtool'] },
