@@ -82,6 +82,22 @@ describe('a limit that changes', () => {
     expect(new Set(limits)).toEqual(new Set([150]))
   })
 
+  it('closes the grants of the last one, and asks for others half of a life later', async () => {
+    const limiter = store.limiter({ policies: [policy] })
+    await burst(limiter, 20)
+    const asked = store.of('grant').length
+    for (const [ms, grants] of [
+      [0, asked],
+      [240, asked],
+      [10, asked + 1],
+    ] as const) {
+      await vi.advanceTimersByTimeAsync(ms)
+      for (let i = 0; i < 5; i += 1) await consume(limiter, { limit: 5_000 })
+      expect(store.of('grant').filter(({ cost }) => cost > 0)).toHaveLength(grants)
+    }
+    expect(limiter.storeHealth().grants.spent).toBe(4)
+  })
+
   it('lets no grant be spent that was asked for under another one', async () => {
     const limiter = store.limiter({ policies: [policy] })
     store.moods.grant = 'hangs'
