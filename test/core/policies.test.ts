@@ -248,7 +248,10 @@ describe('options', () => {
     [{ ...good, enforce: 0.5 }, 'enforce must be a plain object, but is 0.5'],
     [{ ...good, enforce: { part: 1 } }, "enforce: there is no option 'part'"],
     [{ ...good, mode: 'dry-run' }, "mode must be one of 'enforce', 'shadow', but is 'dry-run'"],
-    [{ ...good, mode: 'shadow', enforce: { share: 0.5 } }, "enforce stands beside mode 'shadow'"],
+    [
+      { ...good, mode: 'shadow', enforce: { share: 0.5 } },
+      "enforce cannot be combined with mode 'shadow'",
+    ],
     // What a process holds, or decides by itself.
     [
       { ...hot, prefetch: '7s' },

@@ -21,8 +21,8 @@ async function writeReleases(folder: string): Promise<void> {
 }
 
 const warning =
-  'sluice: @sluice/metrics 1.9.0 and @sluice/http 2.0.0 have different versions, and may misread the data that they share: ' +
-  'give all packages of @sluice one version in package.json, and see npm ls @sluice/core for the package that brings each version'
+  'sluice: @sluice/metrics 1.9.0 and @sluice/http 2.0.0 have different versions, and may misread shared data: ' +
+  'use the same version of all @sluice packages in package.json; npm ls @sluice/core shows where each version comes from'
 
 const script = `
   const warnings = []

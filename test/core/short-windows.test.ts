@@ -37,7 +37,7 @@ describe('a bare number below 1,000, which most limiters take for seconds', () =
     await use(given)
     expect(warn.mock.calls).toEqual([
       [
-        `sluice: ${option}: ${given} means ${given} milliseconds; write '${given}s' for seconds, or '${given}ms' if milliseconds are meant`,
+        `sluice: ${option}: ${given} means ${given} milliseconds; write '${given}s' for seconds, or '${given}ms' if you mean milliseconds`,
       ],
     ])
   })

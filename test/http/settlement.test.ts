@@ -298,7 +298,7 @@ it.each<[object, RegExp]>([
     /^chargeWhen and refundWhen cannot be combined/,
   ],
   [{ idempotencyKey: 'idempotency-key' }, /^idempotencyKey must be true for the header Idem/],
-  [{ enforce: () => true, mode: 'shadow' }, /^enforce stands beside mode 'shadow'/],
+  [{ enforce: () => true, mode: 'shadow' }, /^enforce cannot be combined with mode 'shadow'/],
 ])('a guard refuses %o', (options, message) => {
   expect(() => guardOf({ ...policy, ...options })).toThrow(message)
 })

@@ -165,7 +165,11 @@ describe('a queue', () => {
     ['a Set', new Set([1]), /: it is a Set, /],
     ['what holds itself', cyclic, /circular/],
     ['what is nested without end', deep, /stack/],
-    ['what throws when it is read', new Proxy({}, { get: throwing }), /cannot be made a text/],
+    [
+      'what throws when it is read',
+      new Proxy({}, { get: throwing }),
+      /cannot be converted to a string/,
+    ],
   ])('rejects a payload that JSON cannot carry: %s', async (_what, payload, what) => {
     const queue = make()
     const message = new RegExp(`^the payload cannot be serialised as JSON.*${what.source}`)
@@ -222,8 +226,8 @@ describe('a queue', () => {
     [{ maxJobBytes: 100_000_001 }, /^maxJobBytes must be .* to 100000000/],
     [{ identity: 'user' }, /^identity must be a resolver/],
     [{ identity: apiKey }, /^identity must be called, as in identity: apiKey\(…\)/],
-    [{ secret: '' }, /^secret must be text of at least 16 characters, but is empty/],
-    [{ secret: 7 }, /^secret must be text of at least 16 characters, but is a number/],
+    [{ secret: '' }, /^secret must be a string of at least 16 characters, but is empty/],
+    [{ secret: 7 }, /^secret must be a string of at least 16 characters, but is a number/],
     [{ resultUrl: '/results' }, /^resultUrl must be a function of the job/],
     [{ observers: { onEvent: 'log' } }, /^observers\.onEvent must be a function/],
     [{ observers: [{}] }, /^observers\[0\] must be an object with at least one of .* onQueue/],

@@ -149,13 +149,13 @@ describe('a worker', () => {
 
   const returns = (result: unknown) => async () => result
   const throws = (thrown: unknown) => () => Promise.reject(thrown)
-  const unwritable = 'what was thrown cannot be made a text'
+  const unwritable = 'the thrown value cannot be converted to a string'
 
   it.each<[string, () => Promise<unknown>, string | RegExp]>([
     ['a result that JSON cannot carry', returns({ big: 1n }), /^the result .* as JSON: big is/],
-    ['a hostile Proxy', returns(hostileKeys), /cannot be made a text/],
+    ['a hostile Proxy', returns(hostileKeys), /cannot be converted to a string/],
     ['a result that is too long', returns('x'.repeat(200)), /longer than maxResultBytes \(100\)/],
-    ['what cannot be made a text, thrown', throws(Object.create(null)), unwritable],
+    ['what cannot be converted to a string, thrown', throws(Object.create(null)), unwritable],
     ['nothing, thrown', throws(undefined), 'undefined'],
     ['a hostile Proxy, thrown', throws(new Proxy({}, hostile)), unwritable],
     ['a Proxy of an error, thrown', throws(new Proxy(new Error(), hostile)), unwritable],

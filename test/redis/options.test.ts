@@ -31,7 +31,7 @@ describe('options of redisStore', () => {
     [{ prefix: 'a b' }, "but is 'a b'"],
     [{ prefix: '{app}:' }, 'no braces'],
     [{ prefix: 'x'.repeat(65) }, 'prefix must be'],
-    [{ secret: '' }, 'secret must be text of at least 16 characters, but is empty'],
+    [{ secret: '' }, 'secret must be a string of at least 16 characters, but is empty'],
     [{ secret: 42 }, 'but is a number'],
     [{ digest: 'no' }, 'digest must be'],
     [{ encoding: 'zset' }, "one of 'packed', 'sorted-set'"],

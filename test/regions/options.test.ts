@@ -46,15 +46,15 @@ describe('regionalStore refuses', () => {
       { ...minutely, algorithm: 'token-bucket' },
       /policy 'api' cannot be used .*'token-bucket' cannot be divided among regions, only that of 'sliding-log'; add reach: 'global'/,
     ],
-    [{ limit: 5, window: '50ms' }, /a window of 50 ms is too short to borrow in/],
+    [{ limit: 5, window: '50ms' }, /a window of 50 ms is too short for borrowing/],
     [
       { limit: 5, algorithm: 'concurrency', reach: 'global' },
-      /'concurrency' is counted in each region; leave reach out/,
+      /'concurrency' is counted in each region; remove reach/,
     ],
     [{ ...minutely, countDenied: true }, /countDenied .*use the option penalty/],
     [
       { ...minutely, async: { maxUncounted: 2 } },
-      /policy 'api' cannot be used .*async charges one store.*add reach: 'global', or leave async out/,
+      /policy 'api' cannot be used .*async charges one store.*add reach: 'global', or remove async/,
     ],
     [
       Object({ ...minutely, reach: 'planet' }),
@@ -73,16 +73,18 @@ describe('regionalStore refuses', () => {
 
   it('one store for local and global', () => {
     const store = memoryStore()
-    expect(() => open({ local: store, global: store })).toThrow('local and global are one store')
+    expect(() => open({ local: store, global: store })).toThrow(
+      'local and global are the same store',
+    )
   })
 
   it('a store that is that of another region, and a region with two stores', async () => {
     const [local, global] = [memoryStore(), memoryStore()]
     const first = open({ local, global })
     expect(() => open({ local, global, region: 'us' })).toThrow(
-      "local is the store of region 'eu' already; give region 'us' one of its own",
+      "local is already the store of region 'eu'; give region 'us' its own store",
     )
-    expect(() => open({ global })).toThrow("region 'eu' has another local store already")
+    expect(() => open({ global })).toThrow("region 'eu' already has another local store")
     expect(() => open({ local, global, shares: { eu: 0.5 } })).toThrow('with other shares')
     const second = open({ local, global })
     expect(second.space).toBe(first.space)

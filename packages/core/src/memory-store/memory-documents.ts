@@ -6,7 +6,7 @@ interface Kept {
   readonly members: Map<string, FleetMember & { readonly expiresMs: number }>
 }
 
-/** Documents of one process, which end with it. */
+/** Documents of one process, which are lost when it ends. */
 export function memoryDocuments(): Documents {
   const kept = new Map<string, Kept>()
 

@@ -7,7 +7,7 @@ import type { Policy } from '../model/policy.ts'
 import { fnv1a } from '../runtime/hash.ts'
 import { ShardedMap } from './sharded-map.ts'
 
-/** The keys of one policy. They are many, so a state stands for the incarnation of its key too. */
+/** The keys of one policy. There are many, so a state also serves as its key's incarnation. */
 interface Table {
   readonly policy: Policy
   readonly algorithm: Algorithm<KeyState>
@@ -24,11 +24,11 @@ export class MemoryStates implements States {
   readonly #tables = new Map<string, Table>()
   readonly #overflow = new Map<string, KeyState>()
   readonly #round: Table[] = []
-  /** The table that was used last: most stores have one. */
+  /** The table used last: most stores have one. */
   #latest: Table | undefined
   #turn = 0
   #size = 0
-  /** Changes with every key that is dropped or begins. */
+  /** Changes whenever a key is added or dropped. */
   changes = 0
 
   constructor(maxKeys: number) {
@@ -39,7 +39,7 @@ export class MemoryStates implements States {
     return this.#size
   }
 
-  /** All keys that are held, those of several policies several times; long ones are left out. */
+  /** All keys held, once per policy; long ones are omitted. */
   *keys(): Iterable<string> {
     for (const { states } of [...this.#tables.values()]) {
       for (const key of states.keys()) if (key.length < longKeyLength) yield key
@@ -69,14 +69,14 @@ export class MemoryStates implements States {
     return size
   }
 
-  /** Returns the state of a check's key, or of an overflow bucket if there is no room for it. */
+  /** Returns the state of a check's key, or of an overflow bucket if there is no room. */
   get(check: Check, now: number): KeyState | undefined {
     const own = this.#known(check)?.states.get(boundedKey(check.key))
     if (own !== undefined || this.#size < this.#maxKeys || this.#dispensable(now)) return own
     return sharesBuckets(check) ? this.#overflow.get(overflowKey(check)) : undefined
   }
 
-  /** Begins another incarnation of a key that held nothing, or whose units have all expired. */
+  /** Starts a new incarnation of a key that held nothing, or whose units have all expired. */
   begin(check: Check, now: number): KeyState {
     const table = this.#table(check)
     const key = boundedKey(check.key)
@@ -111,7 +111,7 @@ export class MemoryStates implements States {
     return state
   }
 
-  /** Looks at two keys for each new one, so expired keys are dropped without a timer or a pause. */
+  /** Checks two keys for each new one, so expired keys are dropped without a timer or a pause. */
   #sweep(now: number): void {
     for (let i = 0; i < sweptPerAdd; i += 1) {
       const table = this.#nextTable()
@@ -122,7 +122,7 @@ export class MemoryStates implements States {
     }
   }
 
-  /** Returns an expired key of a few, else the least used one; none if they are all exhausted. */
+  /** Returns an expired key of a sample, or the least used one; none if all are exhausted. */
   #dispensable(now: number): readonly [Table, string] | undefined {
     let least: readonly [Table, string] | undefined
     let leastShare = 1
@@ -142,7 +142,7 @@ export class MemoryStates implements States {
     return least
   }
 
-  /** Returns one table after the other. A table goes with its last key, so each has one. */
+  /** Returns one table after another. A table is dropped with its last key, so each has one. */
   #nextTable(): Table | undefined {
     if (this.#size === 0) return undefined
     this.#turn = (this.#turn + 1) % this.#round.length
@@ -195,7 +195,7 @@ function shareOf({ algorithm, policy }: Table, state: KeyState, now: number): nu
   return algorithm.used(state, check, now) / algorithm.capacity(check)
 }
 
-/** Not strikes: those of one key must not block another. Without room, they are not counted. */
+/** Not for strikes: those of one key must not block another. They are dropped without room. */
 function sharesBuckets({ policy }: Check): boolean {
   return algorithmOf(policy).counts !== 'strikes'
 }

@@ -36,9 +36,8 @@ export interface MemoryStoreOptions {
 /** The keys of a memory store. */
 export interface MemoryKeys extends StoreKeys {
   /**
-   * Looks through all keys, with a pause after some. Does not find a key of more than 256
-   * characters.
-   * @param store the store that made the digest @default a store without a secret
+   * Searches all keys, with pauses. Does not find keys of more than 256 characters.
+   * @param store the store that created the digest @default a store without a secret
    */
   keyFor(digest: string, store?: Pick<Store, 'keys'>): Promise<{ readonly key: string } | undefined>
   forgetPolicy(policy: Policy, options: ForgetOptions): Forgotten
@@ -51,7 +50,7 @@ export interface MemoryStore extends Store {
   change(change: Change): readonly boolean[]
   grant(checks: readonly GrantCheck[]): readonly Granted[]
   readonly keys: MemoryKeys
-  /** Number of keys held now. Expired keys do not count, even before they are dropped. */
+  /** Number of keys held. Expired keys do not count, even before they are dropped. */
   readonly size: number
 }
 
@@ -91,7 +90,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
 
 const memoryStores = processWide('@sluice/core/memory-stores/2', () => new WeakSet<object>())
 
-/** Returns whether a store was made by `memoryStore`, and so is bounded and answers at once. */
+/** Returns whether a store was created by `memoryStore`, and so is bounded and synchronous. */
 export function isMemoryStore(store: unknown): store is MemoryStore {
   return typeof store === 'object' && store !== null && memoryStores.has(store)
 }

@@ -2,7 +2,7 @@ import { fnv1a } from '../runtime/hash.ts'
 
 const maxUndivided = 16_384
 const shards = 64
-/** Characters at the end that choose the shard: addresses, numbers and digests differ there. */
+/** Number of last characters that select the shard: addresses, numbers and digests differ there. */
 const significant = 8
 
 /**
@@ -14,7 +14,7 @@ export class ShardedMap<Value> {
   #shards: readonly Map<string, Value>[]
   #first = new Map<string, Value>()
   #size = 0
-  /** The position of `nextKey`. Entries that are deleted or added meanwhile do not disturb it. */
+  /** The position of `nextKey`. Entries deleted or added meanwhile do not disturb it. */
   #hand = this.#first.keys()
   #handShard = 0
 

@@ -3,37 +3,37 @@ import { fractionOf } from '../runtime/hash.ts'
 import type { MaybePromise } from '../runtime/maybe-promise.ts'
 import type { Policy } from './policy.ts'
 
-/** The longest key, in characters, as of Node's headers: a digest must not hold up the process. */
+/** Maximum key length in characters, like Node's headers: hashing must not block the process. */
 export const maxKeyLength = 16_384
 
-/** One policy applied to one key at one cost. It carries the policy, so a store needs no set-up. */
+/** One policy applied to one key at one cost. It has the policy, so a store needs no set-up. */
 export interface Check {
   readonly policy: Policy
-  /** The identity that is counted: a non-empty string of at most `maxKeyLength`, as resolved. */
+  /** The identity to count: a non-empty string of at most `maxKeyLength`, as resolved. */
   readonly key: string
-  /** The key as resolved, where `key` says more, such as a private policy's place. @default key */
+  /** The key as resolved, if `key` contains more, such as a private policy's place. @default key */
   readonly identity?: string
   /** Digest of the key, as `StoreKeys.keyFor` returned it. The key itself is unknown then. */
   readonly digest?: string
   /** Units, a whole number ≥ 0. */
   readonly cost: number
-  /** The limit in force for this request: a whole number ≥ 0. */
+  /** The limit for this request: a whole number ≥ 0. */
   readonly limit: number
-  /** True when the policy is in shadow for this request. @default by its share of enforced keys */
+  /** True if the policy is in shadow mode here. @default by its share of enforced keys */
   readonly shadow?: boolean
 }
 
 /** The key of one policy. */
 export type CountedKey = Pick<Check, 'policy' | 'key' | 'digest'>
 
-/** Proof of units that were taken, for refunds. Opaque: a store reads only its own receipts. */
+/** Receipt for units taken, for refunds. Opaque: a store reads only its own receipts. */
 export class Receipt {
   readonly check: Check
-  /** The time that the units are recorded under, or the number of their lease. */
+  /** The time under which the units are recorded, or the number of their lease. */
   readonly at: number
-  /** Incarnation of the key that took them: a reset key begins another. */
+  /** Incarnation of the key that took them: a reset starts a new one. */
   readonly incarnation: unknown
-  /** The account that the units stand in; `undefined`: the store has counted them. */
+  /** The account that holds the units; `undefined` if the store has counted them. */
   home: Home | undefined
 
   constructor(check: Check, at: number, incarnation: unknown, home?: Home) {
@@ -43,7 +43,7 @@ export class Receipt {
     this.home = home
   }
 
-  /** A decision may be written to a log; the identity in its receipts must not be. */
+  /** A decision may be logged; the identity in its receipts must not be. */
   toJSON(): undefined {
     return undefined
   }
@@ -52,37 +52,37 @@ export class Receipt {
 const isReceipt = Symbol.for('@sluice/core/receipt/1')
 Object.defineProperty(Receipt.prototype, isReceipt, { value: true })
 
-/** Tells a receipt from its copy: nobody could know what the copy has given back. */
+/** Distinguishes a receipt from a copy: nobody knows what the copy has given back. */
 export function isReceiptItself(receipt: Receipt | undefined): receipt is Receipt {
   return receipt !== undefined && Reflect.get(receipt, isReceipt) === true
 }
 
-/** A check whose units a decision took and has not given back. `cost` is what is to be changed. */
+/** A check whose units a decision took and has not given back. `cost` is the amount to change. */
 export interface Held extends Check {
-  /** The receipt that the outcome of the decision carried. */
+  /** The receipt from the decision's outcome. */
   readonly receipt: Receipt
   /** For `refund`: units of the receipt that were given back before. @default 0 */
   readonly refunded?: number
 }
 
-/** A check whose key is to be forgotten. */
+/** A check whose key must be reset. */
 export interface ResetCheck extends Check {
-  /** Grants that this process has spent nothing of since. @default none */
+  /** Grants of which this process has spent nothing since. @default none */
   readonly closed?: readonly ClosedGrant[]
 }
 
-/** A penalty and a key to be blocked. */
+/** A penalty and a key to block. */
 export interface BlockCheck extends Omit<Check, 'cost'> {
-  /** Time (ms) from now that the key is denied. */
+  /** Time (ms) from now for which the key is denied. */
   readonly blockMs: number
 }
 
-/** A check whose `cost` is the number of units that a process wants to spend without asking. */
+/** A check whose `cost` is the number of units to be granted to a process. */
 export interface GrantCheck extends Check {
   readonly terms: GrantTerms
 }
 
-/** Changes at the store what was taken there. Never rejects; tells whether anything was there. */
+/** Changes at the store what was taken there. Never rejects; returns whether anything was there. */
 export type ChangeAtStore = (
   op: 'refund' | 'release' | 'renew',
   held: readonly Held[],
@@ -90,18 +90,18 @@ export type ChangeAtStore = (
 
 /**
  * An account of units that the store has not counted, or not under these receipts. It is called,
- * and never recognised: two copies of this package may meet in one process.
+ * never compared: a process may contain two copies of this package.
  */
 export interface Home {
   /** Gives back `cost` units as far as they still count. Returns whether there were any. */
   giveBack(held: Held, changeAtStore: ChangeAtStore): MaybePromise<boolean>
   /** Ends a lease, for accounts that have leases. Returns whether it still ran. */
   release?(held: Held): boolean
-  /** Prolongs a lease, where there are some. Returns whether it still ran. */
+  /** Renews a lease, for accounts that have leases. Returns whether it still ran. */
   renew?(held: Held): boolean
 }
 
-/** Gives units back to whoever has counted them. */
+/** Gives units back to the store or account that counted them. */
 export function giveBack(held: Held, changeAtStore: ChangeAtStore): MaybePromise<boolean> {
   const { home } = held.receipt
   return home ? home.giveBack(held, changeAtStore) : changeAtStore('refund', [held])
@@ -112,17 +112,17 @@ Object.defineProperty(Receipt.prototype, Symbol.for('nodejs.util.inspect.custom'
   value: () => 'Receipt {}',
 })
 
-/** Returns whether a check has a limit: no store is asked about the others. */
+/** Returns whether a check has a limit: others need no store. */
 export function isLimited({ limit }: Pick<Check, 'limit'>): boolean {
   return limit !== Number.POSITIVE_INFINITY
 }
 
-/** Returns whether the policy of a check is enforced for every key, as nearly always. */
+/** Returns whether the policy of a check is enforced for every key, as usual. */
 export function isSurelyEnforced({ policy, shadow }: Pick<Check, 'policy' | 'shadow'>): boolean {
   return shadow !== true && policy.enforcedShare >= 1
 }
 
-/** Divides checks into those that are enforced, and those that are only evaluated. */
+/** Divides checks into enforced ones, and ones that are only evaluated. */
 export function divideChecks<C extends Check>(
   checks: readonly C[],
 ): { readonly enforced: readonly C[]; readonly shadows: readonly C[] } {

@@ -4,8 +4,8 @@ import type { Check } from './check.ts'
 import type { DecidingOp, Outcome } from './store.ts'
 
 /**
- * The source of a decision: the store, the failure mode when the store failed, or 'shed' when no
- * store was asked for lack of capacity.
+ * The source of a decision: the store, the failure mode if the store failed, or 'shed' if the store
+ * was not called for lack of capacity.
  */
 export type DecisionSource = 'store' | 'fallback' | 'open' | 'closed' | 'shed'
 
@@ -14,23 +14,23 @@ export interface Decision {
   readonly allowed: boolean
   /** The limit of the policy that stops the client first; `undefined` without outcomes. */
   readonly limit?: number | undefined
-  /** The units that this policy has left; `undefined` if they are unknown. */
+  /** The remaining units of this policy; `undefined` if unknown. */
   readonly remaining?: number | undefined
   /**
-   * One per policy that is enforced, in the order of configuration, and last that of the penalty;
-   * none when nothing was asked (`open`, `closed`, `shed`).
+   * One per enforced policy, in configuration order, the penalty last; none if no policy was
+   * checked (`open`, `closed`, `shed`).
    */
   readonly outcomes: readonly Outcome[]
-  /** 0 when allowed; else the longest wait of the outcomes. `Infinity`: waiting cannot help. */
+  /** 0 if allowed; otherwise the longest wait of the outcomes. `Infinity`: waiting cannot help. */
   readonly retryAfterMs: number
-  /** The ms to hold an allowed request before it continues: the longest of its outcomes. */
+  /** Time (ms) to hold an allowed request before it continues: the longest of its outcomes. */
   readonly delayMs: number
   readonly source: DecisionSource
-  /** Opaque: units that policies in shadow took for an allowed request. A refund returns them. */
+  /** Opaque: units that shadow policies took for an allowed request. A refund returns them. */
   readonly shadow?: ShadowRun | undefined
 }
 
-/** A request is allowed if every policy allows it, and waits for the slowest that does not. */
+/** A request is allowed if every policy allows it; otherwise it waits for the slowest. */
 export function decisionOf(
   outcomes: readonly Outcome[],
   checks: readonly Pick<Check, 'cost'>[],
@@ -50,9 +50,9 @@ export function decisionOf(
 }
 
 /**
- * The index of the outcome that stops a client first. Of denials, it is the one with the longest
- * wait. Else it is the one that lets the fewest requests of its cost pass, then the one that resets
- * last, then the first. -1 if there are no outcomes.
+ * Returns the index of the outcome that stops a client first. Of denials, it is the one with the
+ * longest wait. Otherwise it is the one that lets the fewest requests of its cost pass, then the
+ * one that resets last, then the first. -1 if there are no outcomes.
  * @see headers/src/values/policy-state.ts, which has this rule for the policies that clients see
  */
 export function bindingIndex(
@@ -60,7 +60,7 @@ export function bindingIndex(
   checks: readonly Pick<Check, 'cost'>[],
 ): number {
   let binding = outcomes.length === 0 ? -1 : 0
-  // Counted by hand: this runs for each decision that is observed.
+  // A plain loop: this runs for each observed decision.
   for (let index = 1; index < outcomes.length; index += 1) {
     const one = outcomes[index]
     const other = outcomes[binding]
@@ -84,13 +84,13 @@ function passesOf({ policy, remaining }: Outcome, check: Pick<Check, 'cost'> | u
   return isUnbounded ? Number.MAX_VALUE : Math.floor(remaining / Math.max(1, check?.cost ?? 1))
 }
 
-/** The same decision, with the units that policies in shadow took. A spread would cost more. */
+/** Returns the decision with the units that shadow policies took. A spread would cost more. */
 export function withShadow(decision: Decision, shadow: ShadowRun): Decision {
   const { allowed, limit, remaining, outcomes, retryAfterMs, delayMs, source } = decision
   return { allowed, limit, remaining, outcomes, retryAfterMs, delayMs, source, shadow }
 }
 
-/** The decision of each policy in shadow for one request. They may come after the request's own. */
+/** The decision of each shadow policy for one request. They may come after the request's own. */
 export class ShadowRun {
   /** Never rejects. */
   readonly decisions: MaybePromise<readonly Decision[]>
@@ -102,12 +102,12 @@ export class ShadowRun {
       : Promise.all(decisions).then((known) => this.#learn(known))
   }
 
-  /** The decisions that are known by now. */
+  /** The decisions known so far. */
   get outcomes(): readonly Outcome[] {
     return this.#known.flatMap(({ outcomes }) => outcomes)
   }
 
-  /** A decision may be written to a log, and this carries identities. */
+  /** A decision may be logged, and this contains identities. */
   toJSON(): undefined {
     return undefined
   }
@@ -120,7 +120,7 @@ export class ShadowRun {
 
 /**
  * Decides the checks of one request.
- * @param request the request, if other calls decide it too: together they wait for one deadline
+ * @param request the request, if other calls decide it too: they share one deadline
  */
 export type Decide = (
   op: DecidingOp,
@@ -128,5 +128,5 @@ export type Decide = (
   request?: object,
 ) => MaybePromise<Decision>
 
-/** Answers requests, or some of their checks, and passes the others to the next one. */
+/** Answers requests or some of their checks, and passes the others to the next decider. */
 export type Decider = (next: Decide) => Decide

@@ -6,7 +6,7 @@ import { warnOnce } from '../options/warn.ts'
 import { BoundedMap } from '../runtime/bounded-map.ts'
 import type { Store } from './store.ts'
 
-/** The part that is used of `node:crypto`. A digest as text costs half as much as one in bytes. */
+/** The part of `node:crypto` that Sluice uses. A digest as a string costs half as much as bytes. */
 interface NativeCrypto {
   hash?(algorithm: 'sha256', bytes: Uint8Array, encoding: 'base64url' | 'hex'): string
 }
@@ -26,8 +26,8 @@ declare const Buffer: NativeBuffer | undefined
 declare function btoa(binary: string): string
 
 /**
- * Several times faster than code in JavaScript; `undefined` where the runtime has none. It is not
- * imported, since other runtimes have no such module, and loaded at the first digest.
+ * Several times faster than JavaScript; `undefined` if the runtime has none. It is loaded at the
+ * first digest instead of imported, since other runtimes do not have the module.
  */
 let native: NativeCrypto | undefined
 
@@ -40,20 +40,20 @@ const valueOfCode = Array.from({ length: 128 }, (_, code) =>
   Math.max(0, alphabet.indexOf(String.fromCharCode(code))),
 )
 
-/** Returns the text that stands for a key in logs and metrics: the store's own, as in Redis. */
+/** Returns the text for a key in logs and metrics: the store's own, as in Redis. */
 export function digestOf(key: string, store: Pick<Store, 'keys'>): string {
   return store.keys?.digestOf?.(key) ?? digestIdentity(key)
 }
 
-/** The length from which digests of keys are kept, because they cost more than a decision. */
+/** Key length from which digests are cached, because hashing costs more than a decision. */
 export const longKeyLength = 257
 /** Every policy of a request needs the digest of its key several times. */
 const longKeys = new BoundedMap<string>(16)
 
 /**
  * Returns 128 bits of the SHA-256 of an identity, or of its HMAC with a secret, as base64url. It is
- * hashed in UTF-16, little-endian: UTF-8 would make one character of all lone surrogates, and one
- * key of two.
+ * hashed as UTF-16, little-endian: UTF-8 would encode all lone surrogates alike, and so merge
+ * different keys.
  */
 export function digestIdentity(key: string, secret?: string): string {
   if (key.length < longKeyLength) return digestNow(key, secret)
@@ -108,16 +108,16 @@ function hmacOf(
   return digest
 }
 
-/** Checks the secret of digests, and never shows it. @param owner the function that takes it */
+/** Checks the secret of digests, but never shows it. @param owner the function that takes it */
 export function checkSecret(secret: unknown, owner: string): void {
   if (secret === undefined) return
-  const legal = 'secret must be text of at least 16 characters'
+  const legal = 'secret must be a string of at least 16 characters'
   if (typeof secret !== 'string' || secret === '') {
     const kind = secret === '' ? 'empty' : `a ${typeof secret}`
     throw new SluiceError('SLUICE_OPTION_INVALID', `${legal}, but is ${kind}`)
   }
   if (secret.length >= 16) return
-  warnOnce(`${owner}: ${legal}, but has ${secret.length}, which can be found by trying`)
+  warnOnce(`${owner}: ${legal}, but has ${secret.length}, which can be guessed by brute force`)
 }
 
 /** The same digest in a runtime without `node:crypto`. */
@@ -133,12 +133,12 @@ export function portableDigest(key: string, secret?: string): string {
   return text.replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '')
 }
 
-/** Reads the first byte of a digest from its text. */
+/** Returns the first byte of a digest from its text. */
 export function firstByteOf(text: string): number {
   return ((sixBits(text, 0) << 2) | (sixBits(text, 1) >> 4)) & 0xff
 }
 
-/** The bits that a character of base64url stands for. */
+/** Returns the bits of a base64url character. */
 function sixBits(text: string, index: number): number {
   return valueOfCode[text.charCodeAt(index)] ?? 0
 }

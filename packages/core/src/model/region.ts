@@ -1,7 +1,7 @@
 import type { Policy } from './policy.ts'
 import type { GrantCounters } from './store-health.ts'
 
-/** Usage of one region, in units since the start of its processes. */
+/** Usage of one region, in units since its processes started. */
 export interface RegionUse {
   /** The share of each limit that is guaranteed to the region, 0 to 1. */
   readonly share: number
@@ -9,11 +9,11 @@ export interface RegionUse {
   readonly fromShare: number
   /** Units taken from the pool. */
   readonly borrowed: number
-  /** Units of the pool that are held now, and not spent. */
+  /** Unspent units held from the pool. */
   readonly held: number
 }
 
-/** The usage of a region, as its processes last reported. */
+/** The usage of a region, as last reported by its processes. */
 export interface RegionReport extends RegionUse {
   readonly region: string
   /** Processes that have reported within ten seconds. */
@@ -43,6 +43,6 @@ export interface StoreRegion {
   reports(): readonly RegionReport[]
   /** Returns the parts of the limit of a policy. */
   boundsOf(policy: Policy): readonly RegionBound[]
-  /** Returns the units of this process' grants of the pool, and the number of their keys. */
+  /** Returns the units of this process's grants from the pool, and the number of their keys. */
   grants(): GrantCounters & { readonly hotKeys: number }
 }

@@ -25,7 +25,7 @@ export interface DeadlineMissedEvent {
   readonly checks: number
 }
 
-/** The store is not asked any more: failure modes decide. */
+/** The store is no longer called: failure modes decide. */
 export interface FallbackEnteredEvent {
   readonly type: 'fallback-entered'
 }
@@ -34,24 +34,24 @@ export interface FallbackEnteredEvent {
 export interface FallbackLeftEvent {
   readonly type: 'fallback-left'
   readonly durationMs: number
-  /** Decisions that were made without the store meanwhile. */
+  /** Decisions made without the store in the meantime. */
   readonly decisions: number
 }
 
-/** An answer after its deadline. Its units are kept if the request has passed, else given back. */
+/** An answer after its deadline. Its units are given back unless the request has passed. */
 export interface LateReplyEvent {
   readonly type: 'late-reply'
   readonly charge: 'kept' | 'refunded'
 }
 
-/** The units that were admitted without the store were reported to it. */
+/** Units admitted without the store were reported to it. */
 export interface ReconciledEvent {
   readonly type: 'reconciled'
   readonly keys: number
   readonly units: number
 }
 
-/** The clocks of this process and of the store differ too much: above 0 if the store is ahead. */
+/** The clocks of this process and the store differ too much: above 0 if the store is ahead. */
 export interface ClockSkewEvent {
   readonly type: 'clock-skew'
   readonly skewMs: number

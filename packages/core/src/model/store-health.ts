@@ -3,17 +3,17 @@ import type { BreakerState } from './resilience-event.ts'
 /** The health of a store, for the limiters of this process. */
 export interface StoreHealth {
   readonly breaker: BreakerState
-  /** True while failure modes decide, for some requests at least. */
+  /** True while failure modes decide at least some requests. */
   readonly isAway: boolean
   /** The number of processes that share the store, as last seen. */
   readonly instances: number
-  /** Ms by which the clock of the store is ahead of the one of this process now. */
+  /** Ms by which the store's clock is ahead of this process's clock. */
   readonly clockSkewMs: number
-  /** Keys with units that were admitted without the store, and that it has not counted. */
+  /** Keys with units admitted without the store that it has not counted yet. */
   readonly keysOwed: number
   /** Units that this process admitted for `async` policies and that the store has not confirmed. */
   readonly uncountedUnits: number
-  /** Most units of such a key over its limit: `maxUncounted` a process, 0 without such keys. */
+  /** Maximum units of such a key over its limit: `maxUncounted` per process, 0 if none. */
   readonly uncountedBound: number
   readonly counters: Readonly<ResilienceCounters>
   /** Units of grants, for policies with `prefetch`, and of the pool of regions. */
@@ -28,16 +28,16 @@ export interface ResilienceCounters {
   deadlinesMissed: number
   /** Times that the breaker opened. */
   breakerOpened: number
-  /** Outages: times that failure modes took over. */
+  /** Outages: number of times that failure modes took over. */
   fallbacksEntered: number
-  /** Decisions that failure modes made. */
+  /** Decisions made by failure modes. */
   decisionsWithout: number
-  /** Answers that came too late, and whose charge was kept, or given back. */
+  /** Late answers whose charge was kept, or given back. */
   lateKept: number
   lateRefunded: number
   /** Units that were reported to the store afterwards. */
   unitsReconciled: number
-  /** Times that the clocks were found to differ. */
+  /** Number of times that clocks were found to differ. */
   clockSkews: number
 }
 
@@ -45,10 +45,10 @@ export interface ResilienceCounters {
 export interface GrantCounters {
   /** Units that the store has granted. */
   taken: number
-  /** Units that were spent without asking the store. */
+  /** Units spent without calling the store. */
   spent: number
-  /** Units that were not spent, and that the store has back. */
+  /** Unspent units returned to the store. */
   returned: number
-  /** Units that were not spent before their grant ended, or whose return was not confirmed. */
+  /** Units unspent when their grant ended, or whose return was not confirmed. */
   lapsed: number
 }

@@ -12,9 +12,9 @@ import type { CountedDecision, DecisionEvent, EventSource } from './observers.ts
 /** A decision to notify observers of. */
 export interface ObservedDecision<Request> extends EventSource<Request> {
   readonly decision: Decision
-  /** All that was asked, policies in shadow too. */
+  /** All checks, including shadow policies. */
   readonly checks: readonly Check[]
-  /** `undefined` if no policy was asked. */
+  /** `undefined` if no policy was checked. */
   readonly timing: DecisionTiming | undefined
   /** @default false */
   readonly isQueued?: boolean | undefined
@@ -38,12 +38,12 @@ export class DecisionNotifier<Request = unknown> {
     this.#timer = isMemoryStore(store) ? new SharedTimer() : undefined
   }
 
-  /** Begins the timing of a decision that the store alone comes to. */
+  /** Starts timing a decision made only by the store. */
   time(): DecisionTiming {
     return this.#timer ? this.#timer.begin() : new DecisionTiming()
   }
 
-  /** Decides, and notifies of the decision. */
+  /** Decides, and notifies observers. */
   observe(
     decide: (op: 'consume', checks: readonly Check[]) => MaybePromise<Decision>,
     checks: readonly Check[],
@@ -59,7 +59,7 @@ export class DecisionNotifier<Request = unknown> {
     return andThen(decision, observed)
   }
 
-  /** Notifies of a decision, and of its policies in shadow as soon as they are known. */
+  /** Notifies observers of a decision, and of its shadow policies as soon as they are known. */
   notify(observed: ObservedDecision<Request>): void {
     const { onDecision, countDecision, onShadow } = this.#observers
     if (countDecision) countDecision(new DecisionSummary(observed, this))
@@ -94,7 +94,7 @@ export class DecisionNotifier<Request = unknown> {
   }
 }
 
-/** A decision as it was come to. All else is computed when it is read. */
+/** A decision and its inputs. Everything else is computed on read. */
 class DecisionSummary implements CountedDecision {
   readonly decision: Decision
   readonly route: string | undefined
@@ -116,7 +116,7 @@ class DecisionSummary implements CountedDecision {
 
   get checks(): readonly Check[] {
     const all = this.#checks
-    // As many outcomes as checks: none is in shadow.
+    // As many outcomes as checks: none is in shadow mode.
     return all.length === this.decision.outcomes.length ? all : divideChecks(all).enforced
   }
 
@@ -143,7 +143,7 @@ class DecisionSummary implements CountedDecision {
   }
 }
 
-/** The digest is computed only where somebody reads it. */
+/** The digest is computed only when read. */
 class LoggedDecision<Request> implements DecisionEvent<Request> {
   readonly decision: Decision
   readonly checks: readonly Check[]
@@ -184,21 +184,21 @@ class LoggedDecision<Request> implements DecisionEvent<Request> {
   }
 }
 
-/** The most decisions in a row that have one timing. */
+/** Maximum number of consecutive decisions that share a timing. */
 const decisionsATiming = 16
-/** The longest time (ms) for which a timing stands for further decisions. */
+/** Maximum time (ms) for which a timing is reused for further decisions. */
 const maxAgeMs = 50
 
-/** The timing of one decision, from the question on. */
+/** The timing of one decision. */
 export class DecisionTiming {
-  /** Time of the decision, and of the question before it is decided: ms of `performance.now()`. */
+  /** Time of the decision, or of its start until then: ms of `performance.now()`. */
   atMs: number = monotonicMs()
   durationMs = 0
   /** True if the decision came at once, without a wait for the store. */
   isImmediate = true
   #hasEnded = false
 
-  /** Notes that the decision is there. Only the first call counts. */
+  /** Records that the decision was made. Only the first call counts. */
   end(): void {
     if (this.#hasEnded) return
     this.#hasEnded = true
@@ -209,15 +209,15 @@ export class DecisionTiming {
 }
 
 /**
- * Times the decisions of a memory store. Two looks at the clock cost as much as such a decision. So
- * the timing of one decision stands for the next 15 too, if they come within 50 ms.
+ * Times the decisions of a memory store. Reading the clock twice costs as much as a decision. So
+ * the timing of one decision is reused for the next 15, if they come within 50 ms.
  */
 class SharedTimer {
   #latest: DecisionTiming | undefined
   #left = 0
   #isAging = false
 
-  /** Begins the timing of a decision that is answered at once. */
+  /** Starts timing a synchronous decision. */
   begin(): DecisionTiming {
     if (this.#latest === undefined || this.#left === 0) return this.#renew()
     this.#left -= 1
@@ -228,7 +228,7 @@ class SharedTimer {
     const latest = new DecisionTiming()
     this.#latest = latest
     this.#left = decisionsATiming - 1
-    // One timer for all timings of its time: the next one may be renewed early.
+    // One timer for all timings in its span: the next one may be renewed early.
     if (this.#isAging) return latest
     this.#isAging = true
     startQuietTimer(() => {

@@ -11,7 +11,7 @@ import {
 /** Counts decisions in place of an observer. It must not throw. */
 type DecisionCounter = (decision: CountedDecision) => void
 
-/** The observers of a list as one; a field without an observer stays `undefined`. */
+/** Several observers as one; a method without an observer stays `undefined`. */
 export type JoinedObservers<Request> = {
   readonly [Field in TellingField]: Observers<Request>[Field] | undefined
 } & {
@@ -19,16 +19,16 @@ export type JoinedObservers<Request> = {
   readonly countDecision: DecisionCounter | undefined
 }
 
-/** The events of a limiter's callers; its store emits the others. */
+/** Events from a limiter's callers; its store emits the others. */
 type TellingField = 'onDecision' | 'onShadow' | 'onStoreError' | 'onInvalid' | 'onSkip'
 
-/** Counters by their `onDecision`. A function that wraps `onDecision` still gets events. */
+/** Counters by their `onDecision`. A function that wraps `onDecision` still receives events. */
 const counters = processWide(
   '@sluice/core/decision-counters/1',
   () => new WeakMap<object, DecisionCounter>(),
 )
 
-/** Has limiters call `count` in place of `onDecision`, as an event costs more than counting. */
+/** Makes limiters call `count` in place of `onDecision`: an event costs more than counting. */
 export function countInstead(
   onDecision: NonNullable<Observers['onDecision']>,
   count: DecisionCounter,
@@ -65,11 +65,11 @@ export function joined<Event>(
   }
 }
 
-/** Tells one observer; an observer that throws must not change what a client is answered. */
+/** Notifies one observer; if it throws, the client's response must not change. */
 export function notify<Event>(observer: ((event: Event) => void) | undefined, event: Event): void {
   if (!observer) return
   try {
-    // An async function is one that returns nothing, to TypeScript.
+    // For TypeScript, an async function is assignable to one that returns nothing.
     const result: unknown = observer(event)
     if (isPromise(result)) result.then(undefined, reportThrown)
   } catch (error) {
@@ -78,6 +78,6 @@ export function notify<Event>(observer: ((event: Event) => void) | undefined, ev
 }
 
 function reportThrown(error: unknown): void {
-  const reason = error instanceof Error ? error.message : 'no Error'
+  const reason = error instanceof Error ? error.message : 'not an Error'
   warnOnce(`an observer threw: ${reason}`, 'observer')
 }

@@ -12,11 +12,11 @@ import type { PolicySetVersion } from '../policy/policy-registry.ts'
 
 /** The request that an event is about. */
 export interface EventSource<Request = unknown> {
-  /** The framework's request; `undefined` where code called a limiter itself. */
+  /** The framework's request; `undefined` if code called a limiter directly. */
   readonly request: Request | undefined
   /** Method and pattern of the route, `GET /users/:id`, or its rule; `undefined` if unmatched. */
   readonly route: string | undefined
-  /** The method of the request, as sent; `undefined` where code called a limiter itself. */
+  /** The request method, as sent; `undefined` if code called a limiter directly. */
   readonly method?: string | undefined
 }
 
@@ -27,31 +27,31 @@ export interface DecisionEvent<Request = unknown> extends EventSource<Request> {
   readonly checks: readonly Check[]
   /**
    * The policy that denies for the longest; if none denies, the one that lets the fewest requests
-   * pass. `undefined` if no policy was asked, or the failure mode `open` or `closed` answered.
+   * pass. `undefined` if no policy was checked, or the failure mode `open` or `closed` answered.
    */
   readonly policy: Policy | undefined
   /** The key that `policy` counted, as resolved: an address, API key or user. Redact it in logs. */
   readonly key: string | undefined
-  /** Stands for the key in logs, metrics and Redis keys: 22 characters, computed when read. */
+  /** Digest of the key for logs, metrics and Redis keys: 22 characters, computed when read. */
   readonly digest: string | undefined
   /**
    * Source of the answer: the name of the store (`memory`, `redis`), the failure mode (`fallback`,
-   * `open`, `closed`) or `shed`. `denial-cache` is a denial from memory; `guard` means that no
-   * policy was asked.
+   * `open`, `closed`) or `shed`. `denial-cache` is a cached denial; `guard` means that no policy
+   * was checked.
    */
   readonly answeredBy: string
   /**
-   * Time of the decision, in ms of `performance.now()`; `undefined` if no policy was asked. It
-   * spares observers a look at the clock. With the memory store, it may be 50 ms early.
+   * Time of the decision, in ms of `performance.now()`; `undefined` if no policy was checked. It
+   * saves observers from reading the clock. With the memory store, it may be 50 ms early.
    */
   readonly atMs?: number | undefined
   /** Duration of the decision, in ms. The memory store measures one in up to 16 decisions. */
   readonly durationMs: number
-  /** True if a queue took the request over. */
+  /** True if a queue accepted the request. */
   readonly isQueued: boolean
 }
 
-/** The part of an event that metrics count: it may be kept, since it holds no request. */
+/** The part of an event that metrics count: safe to keep, since it references no request. */
 export type CountedDecision = Omit<DecisionEvent, 'request' | 'key' | 'digest'>
 
 /** A request that passed uncounted. */
@@ -64,11 +64,11 @@ export interface SkipEvent<Request = unknown> extends EventSource<Request> {
   readonly reason: 'skip' | 'allow' | 'preflight' | 'route' | 'no-key'
 }
 
-/** A limiter, as observers learn of it. */
+/** A limiter, for observers. */
 export interface LimiterEvent {
-  /** Its policies; that of the penalty is the last. */
+  /** Its policies; the penalty is the last one. */
   readonly policies: readonly Policy[]
-  /** The version of the policies; `undefined` where they are given in code. */
+  /** The version of the policies; `undefined` if they are defined in code. */
   readonly version?: PolicySetVersion | undefined
   /** The same object for all limiters whose stores count in one place. */
   readonly space: object
@@ -78,28 +78,28 @@ export interface LimiterEvent {
   storeHealth(): StoreHealth
 }
 
-/** The outcomes of the policies in shadow, for a request that the enforced policies let pass. */
+/** The outcomes of shadow policies, for a request that the enforced policies let pass. */
 export interface ShadowEvent<Request = unknown> extends EventSource<Request> {
   /** The decision of the request. */
   readonly decision: Decision
   /**
-   * One for each policy in shadow, each judged alone; `allowed: false`: it would have denied. Left
-   * out where the store failed.
+   * One per shadow policy, each evaluated on its own; `allowed: false`: it would have denied.
+   * Omitted if the store failed.
    */
   readonly outcomes: readonly Outcome[]
   /** The checks, in the order of the outcomes. Redact their keys before they reach a log. */
   readonly checks: readonly Check[]
-  /** Stand for the keys in logs and metrics, in the order of the outcomes. Computed when read. */
+  /** Digests of the keys for logs and metrics, in the order of the outcomes. Computed when read. */
   readonly digests: readonly string[]
 }
 
-/** A store that could not decide; the failure mode answered instead. */
+/** A store that failed; the failure mode answered instead. */
 export interface StoreErrorEvent {
   readonly op: StoreOp
   readonly error: SluiceError
 }
 
-/** A value from outside that could not be used, and its replacement. */
+/** An unusable value from outside, and its replacement. */
 export interface InvalidEvent {
   readonly code: ErrorCode
   /** Names the place and the rule; never contains a key. */
@@ -120,16 +120,16 @@ export interface Observers<Request = unknown> {
    * }
    */
   onDecision?: Observe<DecisionEvent<Request>> | undefined
-  /** Called once for each request with policies in shadow, when it is known what they would do. */
+  /** Called once for each request with shadow policies, when their outcomes are known. */
   onShadow?: Observe<ShadowEvent<Request>> | undefined
   /**
-   * Called for each check that the store failed, with an error whose `code` says why. Without it
-   * the first failure is a warning.
+   * Called for each check that failed in the store, with an error whose `code` says why. Without
+   * this method, the first failure is a warning.
    */
   onStoreError?: Observe<StoreErrorEvent> | undefined
   /**
-   * Called when a function of yours yields a value that cannot be used, and a default stood in.
-   * Without it the first one is a warning.
+   * Called when one of your functions returns an unusable value, and a default is used instead.
+   * Without this method, the first occurrence is a warning.
    */
   onInvalid?: Observe<InvalidEvent> | undefined
   /**
@@ -139,9 +139,9 @@ export interface Observers<Request = unknown> {
   onResilience?: Observe<ResilienceEvent> | undefined
   /** Called once for each HTTP request that a guard lets pass uncounted. */
   onSkip?: Observe<SkipEvent<Request>> | undefined
-  /** Called for each call to a store outside this process: it carries checks of many requests. */
+  /** Called for each call to a store outside this process; one call has checks of many requests. */
   onStoreCall?: Observe<StoreCall> | undefined
-  /** Called once when a limiter is made, with functions to ask it later. */
+  /** Called once when a limiter is created, with functions to query it later. */
   onLimiter?: Observe<LimiterEvent> | undefined
 }
 
@@ -165,7 +165,7 @@ const eventFields: readonly (keyof Observers)[] = [
   'onLimiter',
 ]
 
-/** The observers of the option, which takes one object or a list of them. */
+/** Returns the observers of the option, which takes one object or a list. */
 export function observerList<Request>({
   observers = [],
 }: ObserverOptions<Request>): readonly Observers<Request>[] {

@@ -3,14 +3,14 @@ import { warnOnce } from './warn.ts'
 
 /**
  * Milliseconds as a whole number ≥ 1, or a whole number with its unit: `'500ms'`, `'10s'`, `'15m'`,
- * `'1h'`, `'1d'`, `'2w'`. A text that only exists at run time, such as an environment variable, is
- * read with `durationMs(text, 'WINDOW')`.
+ * `'1h'`, `'1d'`, `'2w'`. Parse a string that only exists at run time, such as an environment
+ * variable, with `durationMs(text, 'WINDOW')`.
  */
 export type Duration = number | `${number}${'ms' | 's' | 'm' | 'h' | 'd' | 'w'}`
 
 /**
- * The result of `durationMs(text, 'WINDOW')` for a text that only exists at run time. The name
- * stands in the compiler's message for such a text.
+ * The result of `durationMs(text, 'WINDOW')` for a string that only exists at run time. The
+ * compiler's message for such a string shows this name.
  */
 export type DurationMs = number & { readonly durationMs?: never }
 
@@ -30,7 +30,7 @@ export function durationMs(value: unknown, option: string): number {
   throw invalid(
     { option },
     value,
-    `whole milliseconds ≥ 1 or a text such as '500ms', '10s', '15m', '1h', '1d' (a whole number with its unit)`,
+    `whole milliseconds ≥ 1 or a string such as '500ms', '10s', '15m', '1h', '1d' (a whole number with its unit)`,
   )
 }
 
@@ -39,19 +39,19 @@ function textMs(text: string): number {
   return Number(count) * (unitMs.get(unit) ?? Number.NaN)
 }
 
-/** Ten years: packed logs hold times within 17 years of now. */
+/** Ten years: packed logs store times within 17 years of now. */
 const maxWindowMs = 3_650 * 86_400_000
 
 /**
- * Returns the milliseconds of a window, ten years at most. Warns of a bare number below 1,000,
- * which a user may mean as seconds.
+ * Returns the milliseconds of a window, at most ten years. Warns about a bare number below 1,000,
+ * which may be meant as seconds.
  */
 export function windowMsOf(value: unknown, option: string): number {
   const windowMs = durationMs(value, option)
   if (windowMs > maxWindowMs) throw invalid({ option }, value, `at most ten years ('3650d')`)
   if (typeof value === 'number' && value < 1_000) {
     warnOnce(
-      `${option}: ${value} means ${value} milliseconds; write '${value}s' for seconds, or '${value}ms' if milliseconds are meant`,
+      `${option}: ${value} means ${value} milliseconds; write '${value}s' for seconds, or '${value}ms' if you mean milliseconds`,
       `short ${option}`,
     )
   }

@@ -6,25 +6,25 @@ import { flag, invalid, knownFields, oneOf, orDefault, type Range, wholeNumber }
 // because declarations keep the docstrings, and editors show them at the options.
 
 /**
- * An option that may be left out: returns the value in force. The check throws an error that names
- * the option, the value, the legal range and the fix.
+ * An optional setting: returns its effective value. The check throws an error that names the
+ * option, the value, the legal range and the fix.
  */
 export type Option<Written, Value = Written | undefined> = RequiredOption<
   Written | undefined,
   Value
 >
 
-/** An option that must be given. */
+/** A required option. */
 export type RequiredOption<Written, Value = Written> = (value: Written, option: string) => Value
 
-/** The options that users write, by the table that declares them. */
+/** The options that users write, according to their table. */
 export type OptionsOf<Table> = {
   [Name in keyof Table]: NonNullable<Table[Name]> extends RequiredOption<infer Written, unknown>
     ? Written
     : never
 }
 
-/** The values in force: checked, and with their defaults. */
+/** The effective values: checked, with defaults. */
 export type SettingsOf<Table> = {
   readonly [Name in keyof Table]-?: NonNullable<Table[Name]> extends RequiredOption<
     never,
@@ -35,7 +35,7 @@ export type SettingsOf<Table> = {
 }
 
 /**
- * Checks options by their table, and fills in the defaults.
+ * Checks options against their table, and fills in defaults.
  * @param where the function that takes the options, for messages
  * @throws SluiceError if an option is unknown or out of range
  */
@@ -49,8 +49,8 @@ export function readOptions<Table extends object>(
 }
 
 /**
- * Checks the options of a table, and leaves others alone.
- * @param at the name of an option as the user writes it, for messages
+ * Checks the options of a table, and ignores others.
+ * @param at returns the name of an option as the user writes it, for messages
  */
 export function checkOptions<Table extends object>(
   table: Table,
@@ -74,12 +74,12 @@ export function flagOption(otherwise: boolean): Option<boolean, boolean> {
   return (value, option) => flag(value, { option }, otherwise)
 }
 
-/** One of some texts. */
+/** One of several strings. */
 export function choiceOption<T extends string>(otherwise: T, legal: readonly T[]): Option<T, T> {
   return (value, option) => oneOf(orDefault(value, otherwise), { option }, legal)
 }
 
-/** A duration, in ms by the function that bounds it. */
+/** A duration, converted to ms by the function that bounds it. */
 export function durationOption(
   otherwise: Duration,
   inMs: (value: unknown, option: string) => number,
@@ -97,7 +97,7 @@ export function functionOption(
   }
 }
 
-/** A text of some form, or the default. */
+/** A string of some format, or the default. */
 export function textOption(otherwise: string, form: RegExp, legal: string): Option<string, string> {
   return (value, option) => {
     const text: unknown = orDefault(value, otherwise)
@@ -106,7 +106,7 @@ export function textOption(otherwise: string, form: RegExp, legal: string): Opti
   }
 }
 
-/** An object with options of its own. */
+/** An object with its own options. */
 export function objectOption<Table extends object>(
   table: Table,
 ): Option<OptionsOf<Table>, SettingsOf<Table>> {
@@ -116,7 +116,7 @@ export function objectOption<Table extends object>(
   }
 }
 
-/** An option that is checked together with others, or where it is read. */
+/** An option that is checked together with others, or where it is used. */
 export function checkedElsewhere<Written>(value: Written): Written {
   return value
 }

@@ -1,6 +1,6 @@
 import { type ErrorCode, pageUrl, SluiceError } from './errors.ts'
 
-/** The place of an option, for the message that refuses its value. */
+/** The place of an option, for the error about its value. */
 export interface OptionLabel {
   /** The option as the user writes it: `limit`, `policies[1].window`. */
   readonly option: string
@@ -12,7 +12,7 @@ export interface Range {
   readonly max?: number
 }
 
-/** Returns a value as messages show it: short, on one line, and never the text of a long secret. */
+/** Formats a value for messages: short, on one line, and never the text of a long secret. */
 export function quote(value: unknown): string {
   if (typeof value === 'string') return `'${shortened(value)}'`
   if (typeof value === 'number' || typeof value === 'boolean') return String(value)
@@ -28,8 +28,8 @@ function shortened(text: string): string {
 }
 
 /**
- * Returns text that is safe in a line of a log. A client may have sent it, so characters that begin
- * a new line, or move or hide other text, are written as their codes.
+ * Returns text that is safe in a log line. A client may have sent it, so characters that start a
+ * new line, or move or hide other text, are escaped.
  */
 export function onOneLine(text: string): string {
   return text.replace(unprintable, (character) => {
@@ -55,19 +55,19 @@ export function isWholeNumber(
   return Number.isSafeInteger(value) && Number(value) >= min && Number(value) <= max
 }
 
-/** Returns a whole number in `range`; else throws an error that names the option and the fix. */
+/** Returns a whole number in `range`; otherwise throws, naming the option and the fix. */
 export function wholeNumber(value: unknown, label: OptionLabel, range: Range): number {
   if (isWholeNumber(value, range)) return value
   const { min, max = Number.MAX_SAFE_INTEGER } = range
   throw invalid(label, value, `a whole number from ${min} to ${max}`)
 }
 
-/** Returns an option, or its default if left out. Null counts as given: it may be a failed read. */
+/** Returns an option, or its default if omitted. Null is a value: it may be a failed read. */
 export function orDefault<T, D>(value: T | undefined, otherwise: D): T | D {
   return value === undefined ? otherwise : value
 }
 
-/** Returns an option that is one of some texts. Throws an error for other values. */
+/** Returns an option that is one of several strings. Throws an error for other values. */
 export function oneOf<T extends string>(
   value: unknown,
   label: OptionLabel,
@@ -97,7 +97,7 @@ export function isOptions(value: unknown): value is object {
   return Object.getPrototypeOf(prototype) === null && Object.hasOwn(prototype, 'isPrototypeOf')
 }
 
-/** Throws if `options` is no plain object, or has a field outside `known`; proposes a near miss. */
+/** Throws if `options` is not a plain object, or has an unknown field; suggests a similar name. */
 export function knownFields(options: unknown, where: string, known: readonly string[]): void {
   if (!isOptions(options)) {
     throw invalid({ option: where }, options, 'a plain object')
@@ -111,10 +111,10 @@ export function knownFields(options: unknown, where: string, known: readonly str
   }
 }
 
-/** The most names that fit on a line or two. */
+/** Maximum number of names in a message. */
 const maxListed = 12
 
-/** Names the option that was probably meant, or lists the options: a guard has fifty. */
+/** Suggests the option that was probably meant, or lists the options: a guard has fifty. */
 function suggestion(field: string, known: readonly string[]): string {
   const meant = proxyTrust.test(field) ? 'addressOf' : misnomers.get(field)
   const observed = /^on[A-Z]/.test(field) ? 'observers' : undefined
@@ -133,20 +133,20 @@ function suggestion(field: string, known: readonly string[]): string {
   return closest.length === 0 ? `; ${listed}` : `; the closest are ${closest.join(', ')}; ${listed}`
 }
 
-/** The words of a name in camel case, in lower case, without those that many names have. */
+/** Splits a camel-case name into lower-case words, without common ones. */
 function wordsOf(name: string): readonly string[] {
   const words = name.split(/(?=[A-Z])|[^A-Za-z]/).map((word) => word.toLowerCase())
   return words.filter((word) => word.length > 2)
 }
 
-/** The setting of frameworks by which proxies are trusted, however it is spelled. */
+/** The frameworks' setting for trusted proxies, in any spelling. */
 const proxyTrust = /^trust(ed)?[\s_-]*prox(y|ies)$/i
 
 const frameworkTrust =
   "configure proxies in the framework, not in the limiter: app.set('trust proxy', 1) in Express, " +
   "fastify({ trustProxy: '<address of the proxy>' }), app.proxy in Koa"
 
-/** The option names of other limiters, with the names that Sluice uses. */
+/** Option names of other limiters, with Sluice's names. */
 const misnomers: ReadonlyMap<string, string> = new Map([
   ['max', 'limit'],
   ['githubExtras', 'headers'],
@@ -163,7 +163,7 @@ const misnomers: ReadonlyMap<string, string> = new Map([
   ['blacklist', 'block'],
 ])
 
-/** Returns whether two names begin alike, have the same letters, or differ in one letter. */
+/** Returns whether two names start alike, have the same letters, or differ in one letter. */
 function isNear(name: string, field: string): boolean {
   const [a, b] = [name.toLowerCase(), field.toLowerCase()]
   const lettersOf = (text: string): string => [...text].sort().join('')
@@ -172,7 +172,7 @@ function isNear(name: string, field: string): boolean {
   return a.length > 3 && differInOneLetter(a, b)
 }
 
-/** Returns whether one text is the other with one letter more, less or changed. */
+/** Returns whether two texts differ in one added, missing or changed letter. */
 function differInOneLetter(one: string, other: string): boolean {
   const [short, long] = one.length < other.length ? [one, other] : [other, one]
   if (long.length - short.length > 1) return false
@@ -181,7 +181,7 @@ function differInOneLetter(one: string, other: string): boolean {
   return long.slice(at + 1) === rest
 }
 
-/** Makes the error for an option: its name, its value and the legal values. */
+/** Creates the error for an option, with its name, value and legal values. */
 export function invalid(label: OptionLabel, value: unknown, legal: string): SluiceError {
   return new SluiceError(
     label.code ?? 'SLUICE_OPTION_INVALID',

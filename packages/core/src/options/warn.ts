@@ -7,7 +7,7 @@ const warned = processWide('@sluice/core/warned/1', () => new Set<string>())
 
 /**
  * Writes a warning that the user should see once; every runtime has `console.warn`.
- * @param topic a text that two warnings of one kind share, for messages that can differ without end
+ * @param topic a text shared by warnings of the same kind, for messages with unlimited variants
  */
 export function warnOnce(message: string, topic: string = message): void {
   if (warned.has(topic)) return
@@ -15,22 +15,22 @@ export function warnOnce(message: string, topic: string = message): void {
   warn(message)
 }
 
-/** Writes a warning each time. The caller sees to it that a fault that lasts is not repeated. */
+/** Writes a warning each time. The caller must not repeat it for a lasting fault. */
 export function warn(message: string): void {
   console.warn(`sluice: ${onOneLine(message)}`)
 }
 
-/** Version of this package. The build writes it; the sources have none. */
+/** Version of this package, inserted by the build; the sources have none. */
 declare const SLUICE_VERSION: string | undefined
 
-/** The package and version that this process made something of first. */
+/** The first package and version used in this process. */
 const first = processWide('@sluice/core/release/1', () => ({
   known: undefined as { readonly name: string; readonly version: string } | undefined,
 }))
 
 /**
- * Notes that a package made something, and warns once if another one of another release did. All
- * packages depend on exactly the core of their release, so its version is theirs.
+ * Records that a package was used, and warns once if another release was used before. Every package
+ * depends on exactly the core of its release, so its version is the core's.
  */
 export function noteRelease(name: string): void {
   const version = typeof SLUICE_VERSION === 'string' ? SLUICE_VERSION : undefined
@@ -39,8 +39,8 @@ export function noteRelease(name: string): void {
   if (known === undefined) first.known = { name, version }
   else if (known.version !== version) {
     warnOnce(
-      `${known.name} ${known.version} and ${name} ${version} have different versions, and may misread the data that they share: ` +
-        'give all packages of @sluice one version in package.json, and see npm ls @sluice/core for the package that brings each version',
+      `${known.name} ${known.version} and ${name} ${version} have different versions, and may misread shared data: ` +
+        'use the same version of all @sluice packages in package.json; npm ls @sluice/core shows where each version comes from',
       'mixed releases',
     )
   }

@@ -10,7 +10,7 @@ import type { Policy } from '../model/policy.ts'
 import { type Duration, durationMs } from '../options/duration.ts'
 import { flag, invalid, knownFields, wholeNumber } from '../options/options.ts'
 
-/** Decisions by the last known state of a key. */
+/** Decisions from the last known state of a key. */
 export interface AsyncOptions {
   /**
    * Units of one key that one process may admit before the store has confirmed that it counts them:
@@ -19,28 +19,28 @@ export interface AsyncOptions {
   maxUncounted: number
 }
 
-/** The counting beside held units of the algorithms that may have grants. */
+/** The counting method with held units, for algorithms that support grants. */
 export const besideGrants: { readonly [name in CountingName]?: Counting } = {
   'sliding-log': 'granted-log',
 }
 
-/** In ms: a grant with a shorter life would end before its answer comes. */
+/** In ms: a shorter grant would end before its answer arrives. */
 const shortestMs = 10
 
-/** The share of the window that reserved units live for, before they are renewed. */
+/** Lifetime of reserved units before renewal, as a share of the window. */
 const reserveShare = 1 / 20
 
-/** The algorithms whose units work can reserve: the units keep their place in the window. */
+/** Algorithms that support `reserve`: their units keep their place in the window. */
 const reservable: ReadonlySet<AlgorithmName> = new Set(['sliding-log', 'fixed-window'])
 
-/** Returns whether work can reserve units of a policy with this algorithm. */
+/** Returns whether units of a policy with this algorithm can be reserved. */
 export function mayReserve(algorithm: AlgorithmName): boolean {
   return reservable.has(algorithm)
 }
 
 /**
- * Returns whether an algorithm counts every unit that is charged beyond the limit. A bucket does
- * not: it is full, and what is charged then would be admitted on top, again and again.
+ * Returns whether an algorithm counts every unit charged beyond the limit. A bucket does not: it is
+ * full, and further charges would be admitted on top, again and again.
  */
 export function countsBeyond(name: AlgorithmName): boolean {
   const { counts, capacityLevel } = algorithms[name]
@@ -61,8 +61,8 @@ interface Counted extends Pick<Policy, 'windowMs' | 'limit'> {
 const besideCountDenied = 'left out beside countDenied, which charges every denial at once'
 
 /**
- * Checks `prefetch`, `reserve` and `async`: units that are admitted before the store counts them.
- * @throws SluiceError if one is out of range, or the policy cannot have it
+ * Checks `prefetch`, `reserve` and `async`: units admitted before the store counts them.
+ * @throws SluiceError if one is out of range, or the policy does not support it
  */
 export function ledgerSettings(
   options: LedgerOptions,
@@ -86,7 +86,7 @@ export function ledgerSettings(
     }
     if (countDenied) throw refusal('prefetch', besideCountDenied)
     const longestMs = longestGrantMs(windowMs)
-    const least = `a window below ${10 * shortestMs} ms: it may be a tenth of the window at most`
+    const least = `a window below ${10 * shortestMs} ms: it may be at most a tenth of the window`
     if (longestMs < shortestMs) throw refusal('prefetch', `left out with ${least}`)
     if (lifeMs >= shortestMs && lifeMs <= longestMs) return lifeMs
     throw refusal('prefetch', `${shortestMs} ms to a tenth of the window (${longestMs} ms)`)
@@ -99,7 +99,7 @@ export function ledgerSettings(
       throw refusal('reserve', `left out with algorithm '${algorithm}': only '${names}' have it`)
     }
     if (countDenied) throw refusal('reserve', besideCountDenied)
-    if (async) throw refusal('reserve', 'left out beside async, which may go beyond the limit')
+    if (async) throw refusal('reserve', 'left out beside async, which may exceed the limit')
     const lifeMs = Math.floor(windowMs * reserveShare)
     if (lifeMs >= shortestMs) return lifeMs
     throw refusal('reserve', `left out with a window below ${shortestMs / reserveShare} ms`)

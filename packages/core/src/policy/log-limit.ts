@@ -3,7 +3,7 @@ import type { Check } from '../model/check.ts'
 import type { Policy } from '../model/policy.ts'
 import { SluiceError } from '../options/errors.ts'
 
-/** The most units of a key that a store keeps one by one: a charge may write twice as many. */
+/** Maximum units per key that a store keeps one by one: a charge may write twice as many. */
 const maxLogLimit = 10_000
 
 /** Lowers the limit of a check to the largest log that the store holds. */
@@ -13,7 +13,7 @@ export function boundLogLimit<C extends Pick<Check, 'policy' | 'limit'>>(check: 
 }
 
 /**
- * Checks the limit of a policy on a store that keeps each unit by itself.
+ * Checks the limit of a policy on a store that keeps each unit separately.
  * @param fix what users can do instead
  * @throws SluiceError for a limit that would block the store
  */
@@ -22,7 +22,7 @@ export function checkLogLimit(policy: Policy, fix: string): void {
   if (limit === Number.POSITIVE_INFINITY || boundLogLimit({ policy, limit }).limit === limit) return
   throw new SluiceError(
     'SLUICE_POLICY_RANGE',
-    `limit of '${name}' (${limit}) must be at most ${maxLogLimit} with algorithm '${algorithm}' on this store, which keeps each unit by itself; ` +
+    `limit of '${name}' (${limit}) must be at most ${maxLogLimit} with algorithm '${algorithm}' on this store, which keeps each unit separately; ` +
       fix,
   )
 }

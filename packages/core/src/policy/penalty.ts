@@ -48,12 +48,12 @@ export interface AutomaticPenalty extends NamedPenalty {
   thenReset?: boolean | undefined
 }
 
-/** Blocks by `limiter.block` alone. */
+/** Blocks only through `limiter.block`. */
 export interface ManualPenalty extends NamedPenalty {
   after: 'never'
 }
 
-/** Options of a penalty: automatic after denials, or by `block` alone. */
+/** Options of a penalty: automatic after denials, or only through `block`. */
 export type PenaltyOptions = AutomaticPenalty | ManualPenalty
 
 const names = ['name', 'hidden']
@@ -95,7 +95,11 @@ function settingsOf(options: AutomaticPenalty): PenaltySettings {
   const forMs = windowMsOf(options.for, 'penalty.for')
   const factor = orDefault(options.factor, 2)
   if (typeof factor !== 'number' || !Number.isFinite(factor) || factor < 1) {
-    throw invalid({ option: 'penalty.factor' }, factor, 'a number ≥ 1: 1 for blocks of one length')
+    throw invalid(
+      { option: 'penalty.factor' },
+      factor,
+      'a number ≥ 1; 1 for blocks of equal length',
+    )
   }
   const maxMs =
     options.max === undefined ? Math.max(dayMs, forMs) : windowMsOf(options.max, 'penalty.max')

@@ -5,13 +5,13 @@ import { SluiceError } from '../options/errors.ts'
 import { processWide } from '../runtime/process-wide.ts'
 
 interface Registered {
-  /** The policy that others of the name are compared with. */
+  /** The policy with which others of the same name are compared. */
   policy: Policy
-  /** One for each policy of this kind that is in use. */
+  /** One entry per policy of this kind in use. */
   readonly numbers: Set<number>
 }
 
-/** One policy that is in use. */
+/** One policy in use. */
 interface Registration {
   readonly registry: Map<string, Registered>
   readonly policy: Policy
@@ -24,28 +24,28 @@ const registries = processWide(
   () => new WeakMap<object, Map<string, Registered>>(),
 )
 
-/** The set of policies that limiters are being made for now. */
+/** The set of policies for which limiters are being created. */
 const collecting = processWide('@sluice/core/collecting/1', () => ({
   now: undefined as Registrations | undefined,
 }))
 
-/** The version of a set of policies that another set may take the place of. */
+/** The version of a set of policies that another set may replace. */
 export interface PolicySetVersion {
-  /** Tells one version from others, in every process. */
+  /** Identifies the version, in every process. */
   readonly id: string
-  /** False once another set has taken its place. */
+  /** False once another set has replaced it. */
   readonly isInForce: boolean
-  /** The kill switch: counting alone, or every request passes uncounted. @default 'none' */
+  /** The kill switch: only count, or let every request pass uncounted. @default 'none' */
   readonly kill?: 'none' | 'shadow' | 'off'
 }
 
-/** The traits that all policies of a set share. */
+/** Traits shared by all policies of a set. */
 export interface SetTraits extends Partial<Pick<PolicySetVersion, 'id' | 'kill'>> {
-  /** Text for the ids of named policies: a name with another text begins a new count. */
+  /** Text for the ids of named policies: a name with another text starts a new count. */
   readonly suffixes?: ReadonlyMap<string, string>
 }
 
-/** The registrations of a set of policies. When the set ends, its names are free for others. */
+/** The registrations of a set of policies. When the set ends, its names are released. */
 export class Registrations implements PolicySetVersion {
   readonly id: string
   readonly kill: NonNullable<PolicySetVersion['kill']>
@@ -69,7 +69,7 @@ export class Registrations implements PolicySetVersion {
     return [...new Map(policies.map((policy) => [policy.id, policy])).values()]
   }
 
-  /** Makes limiters whose policies belong to this set. `make` must be synchronous. */
+  /** Creates limiters whose policies belong to this set. `make` must be synchronous. */
   collect<T>(make: () => T): T {
     const before = collecting.now
     collecting.now = this
@@ -80,7 +80,7 @@ export class Registrations implements PolicySetVersion {
     }
   }
 
-  /** A policy as it is in this set. */
+  /** Returns a policy as it is in this set. */
   adapt(policy: Policy): Policy {
     const suffix = policy.named ? this.#suffixes?.get(policy.name) : undefined
     return {
@@ -94,7 +94,7 @@ export class Registrations implements PolicySetVersion {
     this.#registrations.push(registration)
   }
 
-  /** Gives the names free. */
+  /** Releases the names. */
   end(): void {
     this.#isInForce = false
     for (const { registry, policy, number } of this.#registrations) {
@@ -104,7 +104,7 @@ export class Registrations implements PolicySetVersion {
     }
   }
 
-  /** Takes the names back, where nothing took their place. */
+  /** Claims the names again, unless they were replaced. */
   resume(): void {
     this.#isInForce = true
     for (const { registry, policy, number } of this.#registrations) {
@@ -113,15 +113,15 @@ export class Registrations implements PolicySetVersion {
   }
 }
 
-/** The version that limiters are being made for now; `undefined` for policies given in code. */
+/** The version for which limiters are being created; `undefined` for policies defined in code. */
 export function versionBeingMade(): PolicySetVersion | undefined {
   return collecting.now
 }
 
 /**
- * Gives the policies of one limiter their identity on a store. One name is one quota, so it cannot
- * mean two things. An unnamed policy is private, so the second one of a kind gets a number. The
- * number is the same in every process that runs the same code.
+ * Assigns the policies of one limiter their identity on a store. One name is one quota, so it
+ * cannot mean two things. An unnamed policy is private, so the second one of a kind gets a number.
+ * The number is the same in every process that runs the same code.
  * @throws SluiceError if a name already means something else on the store
  */
 export function registerPolicies(store: Store, given: readonly Policy[]): readonly Policy[] {
@@ -142,7 +142,7 @@ function registered(policy: Policy, registry: Map<string, Registered>): Register
 
 function register(policy: Policy, registry: Map<string, Registered>): Policy {
   const known = registered(policy, registry)
-  // A penalty by hand does not say what strikes lead to.
+  // A manual penalty does not define what strikes lead to.
   if (!known.policy.penalty) known.policy = policy
   let number = known.numbers.size + 1
   for (let free = 1; free < number; free += 1) if (!known.numbers.has(free)) number = free
@@ -151,7 +151,7 @@ function register(policy: Policy, registry: Map<string, Registered>): Policy {
   return numbered(policy, number)
 }
 
-/** A private policy that is not the first of its kind has its number in its id. */
+/** A private policy that is not the first of its kind has a number in its id. */
 function numbered(policy: Policy, number: number): Policy {
   return policy.named || number === 1 ? policy : { ...policy, id: `${policy.id}-${number}` }
 }

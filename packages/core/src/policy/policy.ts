@@ -97,8 +97,8 @@ class PolicyTable {
    */
   mode?: Option<PolicyMode, PolicyMode> = choiceOption('enforce', ['enforce', 'shadow'])
   /**
-   * Share of the keys that the policy is enforced for. It is in shadow mode for all others, and a
-   * key stays where it is.
+   * Share of the keys for which the policy is enforced. For all others it is in shadow mode. A key
+   * does not change sides.
    * @default all
    */
   enforce?: Option<EnforcedShare> = checkedElsewhere
@@ -111,12 +111,12 @@ class PolicyTable {
   failureMode?: Option<FailureMode> = optionalChoice(failureModes)
 }
 
-/** The fields of a policy, whether or not they fit together. */
+/** All fields of a policy, whether or not they fit together. */
 export interface PolicyFields extends AlgorithmOptions, OptionsOf<PolicyTable> {}
 
 /**
  * A policy needs a window, except with `concurrency`, which counts requests in flight. The form
- * with a window is last, because compilers name it in errors.
+ * with a window comes last, because compilers name that one in errors.
  */
 export type WindowForm =
   | { algorithm: 'concurrency'; window?: undefined }
@@ -126,7 +126,7 @@ export type WindowForm =
 /** Options of a policy. `concurrency` has no window, and all other algorithms need one. */
 export type PolicyOptions = Omit<PolicyFields, keyof WindowForm> & WindowForm
 
-/** The fields that may stand at the top of a limiter's options; `failureMode` is the limiter's. */
+/** The fields allowed at the top level of a limiter's options; `failureMode` is the limiter's. */
 export const policyFields: readonly string[] = [
   ...Object.keys(new PolicyTable()).filter((field) => field !== 'failureMode'),
   ...algorithmFields,
@@ -189,11 +189,11 @@ function policyName(value: unknown, option: string): string | undefined {
   if (typeof value === 'string' && /^[\x20-\x7e]{1,256}$/.test(value)) return value
   throw new SluiceError(
     'SLUICE_POLICY_NAME',
-    `${option} must be 1 to 256 printable ASCII characters, since headers carry it, but is ${quote(value)}`,
+    `${option} must be 1 to 256 printable ASCII characters, since it is sent in headers, but is ${quote(value)}`,
   )
 }
 
-/** The id of a named policy: injective, and never that of an unnamed one, which begins with `~`. */
+/** The id of a named policy: injective, and never that of an unnamed one, which starts with `~`. */
 function escapeName(name: string): string {
   return name.replace(
     /[^A-Za-z0-9._-]/g,
@@ -201,22 +201,23 @@ function escapeName(name: string): string {
   )
 }
 
-/** The mode of a policy: it refuses, or it only reports what it would have refused. */
+/** The mode of a policy: it refuses requests, or only reports what it would have refused. */
 export type PolicyMode = 'enforce' | 'shadow'
 
-/** One of some texts, or none. */
+/** One of several strings, or none. */
 function optionalChoice<T extends string>(legal: readonly T[]): Option<T> {
   return (value, option) => (value === undefined ? undefined : oneOf(value, { option }, legal))
 }
 
-/** The share of keys that a policy is enforced for, while it is tried out. */
+/** The share of keys for which a policy is enforced, while it is tried out. */
 export interface EnforcedShare {
   /** Share of the keys, 0 to 1. A higher share only adds keys. */
   share: number
 }
 
 /**
- * Returns the share of keys that a policy is enforced for: all, none in shadow, or the option's.
+ * Returns the share of keys for which a policy is enforced: all, none in shadow mode, or the
+ * option's.
  * @throws SluiceError if both are given, or one is out of range
  */
 function enforcedShare(
@@ -227,7 +228,7 @@ function enforcedShare(
   if (mode === 'shadow') {
     throw new SluiceError(
       'SLUICE_OPTION_INVALID',
-      `${at('enforce')} stands beside mode 'shadow', which enforces nothing: leave one of them out`,
+      `${at('enforce')} cannot be combined with mode 'shadow', which enforces nothing: remove one of them`,
     )
   }
   knownFields(enforce, at('enforce'), ['share'])
@@ -240,7 +241,7 @@ function enforcedShare(
   )
 }
 
-/** Shares count in millionths, since 100 · (1 − 0.07) is 92.99999999999999 in doubles. */
+/** Shares are in millionths, since 100 · (1 − 0.07) is 92.99999999999999 in floating point. */
 export const million = 1_000_000
 
 function headroomOf(value: unknown, option: string): number {
@@ -249,7 +250,7 @@ function headroomOf(value: unknown, option: string): number {
   throw invalid(
     { option },
     headroom,
-    'a number from 0 to 0.5, the share of the limit that is left free: 0.1 for a tenth',
+    'a number from 0 to 0.5, the share of the limit to leave unused: 0.1 for a tenth',
   )
 }
 
@@ -261,7 +262,7 @@ export function withoutHeadroom(limit: number, headroom: number): number {
 
 /** Returns some millionths of a limit, rounded down. */
 export function partOf(limit: number, millionths: number): number {
-  // In two parts, so that no product leaves what doubles hold exactly.
+  // In two parts, so that every product is exact.
   const rest = limit % million
   return ((limit - rest) / million) * millionths + Math.floor((rest * millionths) / million)
 }

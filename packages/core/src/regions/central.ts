@@ -18,7 +18,7 @@ import type { MaybePromise } from '../runtime/maybe-promise.ts'
 import { centralPolicy } from './regional-policies.ts'
 import type { RegionStores, Shares } from './shares.ts'
 
-/** Units that the global store has counted. A class: then a copy of their receipt can be made. */
+/** Units counted by the global store. A class, so that their receipt can be copied. */
 class CentralUnits implements Home {
   readonly #receipt: Receipt
   readonly #caller: Caller
@@ -35,8 +35,8 @@ class CentralUnits implements Home {
 }
 
 /**
- * Decides at the global store: the pool of the policies whose limit is divided, by grants for hot
- * keys, and the policies of reach `global`. It has a deadline, and a circuit breaker.
+ * Decides at the global store: the pool of policies with a divided limit (with grants for hot
+ * keys), and policies with reach `global`. It has a deadline and a circuit breaker.
  */
 export class Central {
   readonly #shared: SharedStore
@@ -68,13 +68,13 @@ export class Central {
     return { ...counters, hotKeys }
   }
 
-  /** Units of the pool that this process holds and has not spent. */
+  /** Unspent units of the pool that this process holds. */
   get heldUnits(): number {
     const { taken, spent, returned, lapsed } = this.grants
     return Math.max(0, taken - spent - returned - lapsed)
   }
 
-  /** The check as the global store decides it: against the pool, if the limit is divided. */
+  /** Returns the check for the global store: against the pool, if the limit is divided. */
   #checkOf(check: Check): Check {
     const policy = this.#policies.get(check.policy) ?? centralPolicy(check.policy)
     this.#policies.set(check.policy, policy)
@@ -82,7 +82,7 @@ export class Central {
     return { ...check, policy, limit: this.#shares.pool(check.limit) }
   }
 
-  /** Answers without outcomes if the global store does not answer, except to a `charge`. */
+  /** Answers without outcomes if the global store does not answer, except for `charge`. */
   async decide(op: DecidingOp, checks: readonly Check[]): Promise<Decision> {
     const decision = await this.#decideByGrants(
       op,
@@ -102,9 +102,9 @@ export class Central {
     return { ...outcome, policy, limit, receipt: own }
   }
 
-  /** @throws or rejects when the global store failed or is away */
+  /** @throws or rejects if the global store fails or is unavailable */
   reset(checks: readonly ResetCheck[]): Promise<readonly boolean[]> {
-    // The grants of the limiter are those of its share.
+    // The limiter's grants are those of its share.
     const central = checks.map(({ closed: _, ...check }) => this.#checkOf(check))
     return this.#caller.overwrite({ op: 'reset', checks: this.#shared.grants.forget(central) })
   }

@@ -3,7 +3,7 @@ import { SluiceError } from '../options/errors.ts'
 import { processWide } from '../runtime/process-wide.ts'
 import type { RegionStores } from './shares.ts'
 
-/** A region whose store is in use in this process, and the space of all its stores. */
+/** A region whose store is in use in this process, and the space of its stores. */
 interface Claim {
   /** The spaces of its two stores. */
   readonly local: object
@@ -17,30 +17,30 @@ interface Claim {
 const claims = processWide('@sluice/core/regions/2', () => new Set<Claim>())
 
 /**
- * Claims two stores for a region. The claim ends when all that were made are given up.
+ * Claims two stores for a region. The claim ends when all claims are released.
  * @throws SluiceError if one of the stores is in use in another way
  */
 export function claimRegion(stores: RegionStores): Pick<Claim, 'space'> & { giveUp(): void } {
   const [local, global] = [spaceOf(stores.local), spaceOf(stores.global)]
   const { region, text: shares } = stores.shares
   if (local === global) {
-    throw taken('local and global are one store; give each region a Redis of its own, or a prefix')
+    throw taken('local and global are the same store; give each region its own Redis, or a prefix')
   }
   const all = [...claims]
   const known = all.find((claim) => claim.local === local)
   if (known && known.region !== region) {
     throw taken(
-      `local is the store of region '${known.region}' already; give region '${region}' one of its own`,
+      `local is already the store of region '${known.region}'; give region '${region}' its own store`,
     )
   }
   if (all.some((claim) => claim !== known && claim.global === global && claim.region === region)) {
     throw taken(
-      `region '${region}' has another local store already, and would have its share twice; use one store for a region`,
+      `region '${region}' already has another local store, and would get its share twice; use one store per region`,
     )
   }
   if (known && (known.global !== global || known.shares !== shares)) {
     throw taken(
-      `region '${region}' is in use with another global store or with other shares; give all of its stores the same`,
+      `region '${region}' is in use with another global store or with other shares; use the same for all of its stores`,
     )
   }
   const own = known ?? { local, global, region, shares, space: {}, users: 0 }

@@ -10,19 +10,19 @@ import type { RegionStores } from './shares.ts'
 
 const intervalMs = 1_000
 const aliveMs = 10_000
-/** A region that is cut off for longer does not hear of a notice. */
+/** A region that is cut off for longer misses notices. */
 const noticeMs = 3_600_000
 const maxNotices = 200
 
 /**
- * Small texts that the processes of all regions show each other in the global store, once a second:
- * their usage, and resets and blocks of the last hour.
+ * Small texts that the processes of all regions exchange in the global store, once a second: their
+ * usage, and the resets and blocks of the last hour.
  */
 export class RegionBoard {
   readonly #stores: RegionStores
   readonly #usage: () => RegionUse
   readonly #member = randomText()
-  /** Each notice is done by one process of a region: the one that takes the only unit. */
+  /** Each notice is handled by one process of a region: the one that takes the only unit. */
   readonly #once: Policy = definePolicy(
     { name: 'sluice-notices', limit: 1, window: 2 * noticeMs, algorithm: 'fixed-window' },
     'notices',
@@ -44,14 +44,14 @@ export class RegionBoard {
     this.#usage = usage
   }
 
-  /** Begins to read the board, for notices that name the policies of the checks. */
+  /** Starts reading the board, for notices about the policies of the checks. */
   open(checks: readonly CountedKey[]): void {
     const isFirst = this.#policies.size === 0 && !this.#isClosed
     if (isFirst && this.#stores.global.fleet?.shareReport) this.#alarm.within(intervalMs)
     for (const { policy } of checks) this.#policies.set(policy.id, policy)
   }
 
-  /** Posts a reset or a block for the other regions. They hear of it even if this post fails. */
+  /** Posts a reset or a block for the other regions. They receive it even if this post fails. */
   tell({ op, checks }: ManualChange): void {
     const { local } = this.#stores
     const atMs = monotonicMs()
@@ -120,7 +120,7 @@ export class RegionBoard {
       })
       await this.#read((texts ?? []).flatMap((text) => decodePost(text) ?? []))
     } catch {
-      // The global store is away, or the local one: notices stay on the board for an hour.
+      // The global or the local store is unavailable: notices stay on the board for an hour.
     } finally {
       this.#isSharing = false
     }
@@ -136,7 +136,7 @@ export class RegionBoard {
       if (known?.post.sequence !== post.sequence) this.#others.set(post.member, { post, atMs })
       if (post.shares === shares) continue
       warnOnce(
-        `region '${post.region}' has other shares than region '${region}', so the sum may exceed the limits; give all processes the same shares`,
+        `regions '${post.region}' and '${region}' have different shares, so the sum may exceed the limits; use the same shares in all processes`,
         `shares of ${post.region}`,
       )
     }
@@ -148,7 +148,7 @@ export class RegionBoard {
     }
   }
 
-  /** Does in this region what another one has done. */
+  /** Repeats in this region what another one has done. */
   async #follow({ id, op, key, digest, cost, ageMs, ...named }: AgedNotice): Promise<void> {
     const policy = this.#policies.get(named.policy)
     const identity = digest ?? key
@@ -171,15 +171,15 @@ function randomText(): string {
   return Math.random().toString(36).slice(2, 12) + Math.random().toString(36).slice(2, 12)
 }
 
-/** A reset or a block that the other regions have to repeat. */
+/** A reset or a block that the other regions must repeat. */
 interface Notice {
   readonly id: string
   readonly op: 'reset' | 'block'
   readonly policy: string
-  /** The key, or its digest if the stores find keys by their digest. */
+  /** The key, or its digest if the stores find keys by digest. */
   readonly key?: string | undefined
   readonly digest?: string | undefined
-  /** The ms of a block; 1 for a reset. */
+  /** Duration of a block (ms); 1 for a reset. */
   readonly cost: number
 }
 
@@ -196,7 +196,7 @@ interface Post {
   readonly notices: readonly AgedNotice[]
 }
 
-/** Reads a post; `undefined` for a text that is none, such as one of a later version. */
+/** Parses a post; `undefined` for an invalid text, such as one of a later version. */
 function decodePost(text: string): Post | undefined {
   let post: Fields
   try {

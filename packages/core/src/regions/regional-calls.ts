@@ -17,7 +17,7 @@ interface Region extends Pick<RegionStores, 'local' | 'shares'> {
   readonly counters: { fromShare: number; borrowed: number }
 }
 
-/** Returns the calls of a store that decides in its region, and borrows at the global store. */
+/** Returns the calls of a store that decides in its region, and borrows from the global store. */
 export function regionalCalls(
   region: Region,
   board: RegionBoard,
@@ -48,7 +48,7 @@ export function regionalCalls(
     )
   }
 
-  /** The global store first: while it is away, nothing is reset. */
+  /** The global store first: while it is unavailable, nothing is reset. */
   async function reset(
     checks: readonly ResetCheck[],
     cancellation?: Cancellation,
@@ -58,7 +58,7 @@ export function regionalCalls(
     try {
       there = await answersOf(atGlobal, (some) => central.reset(some))
     } catch (cause) {
-      // The local store is there, and continues.
+      // The local store works, and continues.
       const message = `nothing was reset in this region, since the global store failed: ${errorText(cause)}`
       throw new SluiceError('SLUICE_STORE_CHECK', message, { cause })
     }
@@ -71,7 +71,7 @@ export function regionalCalls(
     return checks.map((check) => there.get(check) || here.get(check) || false)
   }
 
-  /** Grants units of the share. The grants of the global store are taken behind this one. */
+  /** Grants units of the share. The global store grants its own after this. */
   async function grant(checks: readonly GrantCheck[]): Promise<readonly Granted[]> {
     board.open(checks)
     const found = await answersOf(checks.filter(isHere), (some) => local.grant?.(ownOf(some)) ?? [])
@@ -95,7 +95,7 @@ export function regionalCalls(
   }
 }
 
-/** Units with a home are those of the global store. */
+/** Units with a home belong to the global store. */
 const notHere: ChangeAtStore = async () => false
 
 const noGrant: Granted = { units: 0, remaining: undefined, resetMs: undefined, settled: undefined }
@@ -116,7 +116,7 @@ function fromLocal({ policy, limit }: Check, outcome: Outcome): Outcome {
   return { ...outcome, policy, limit }
 }
 
-/** Decides all or nothing: by the shares of this region, then by the pool for those that refuse. */
+/** Decides all or nothing: from this region's shares, then from the pool if a share refuses. */
 async function decideInRegion(
   op: 'consume' | 'peek',
   checks: readonly Check[],
@@ -133,7 +133,7 @@ async function decideInRegion(
   const refused = here.filter((check) => found.get(check)?.allowed === false)
   const borrowed = refused.filter(mayBorrow)
   if (refused.length > borrowed.length) {
-    // The request is denied in any case, so nobody knows whether the pool would have allowed it.
+    // The request is denied in any case, so it is unknown whether the pool would have allowed it.
     for (const check of borrowed) found.set(check, unknownOutcome(check))
     return denied()
   }
@@ -154,13 +154,15 @@ async function decideInRegion(
   }
 
   async function askCentral(some: readonly Check[]): Promise<boolean> {
-    if (cancellation?.isUnwanted) return giveUp('the request is not waited for any more')
+    if (cancellation?.isUnwanted) return giveUp('nobody waits for the request any more')
     const { allowed, outcomes, retryAfterMs } = await central.decide(op, some)
     if (outcomes.length === 0) {
       if (atGlobal.length > 0) {
-        return giveUp("the global store does not answer, which decides policies of reach 'global'")
+        return giveUp(
+          "the global store, which decides policies with reach 'global', does not answer",
+        )
       }
-      // Nobody knows when a pool that does not answer comes back.
+      // It is unknown when a pool that does not answer will be back.
       for (const check of some) {
         const share = found.get(check)
         if (share?.retryAfterMs === Number.POSITIVE_INFINITY) {
@@ -217,7 +219,7 @@ async function decideInRegion(
       const left = remaining === undefined ? undefined : Math.min(limit, remaining + check.cost)
       found.set(check, { ...outcome, remaining: left, receipt: undefined })
       const held = { ...receipt.check, receipt }
-      // A client that is refused does not wait for a store that is far away.
+      // A refused client does not wait for a remote store.
       if (receipt.home) void receipt.home.giveBack(held, notHere)
       else if (algorithmOf(held.policy).counts === 'leases') leases.push(held)
       else units.push(held)
@@ -233,7 +235,7 @@ async function decideInRegion(
   }
 }
 
-/** The outcome of a share and of the pool: a request takes all of its units from one of the two. */
+/** Combines the outcomes of share and pool: a request takes all of its units from one of them. */
 function joined(share: Outcome | undefined, pool: Outcome): Outcome {
   if (!share) return pool
   const earlier = pool.retryAfterMs <= share.retryAfterMs ? pool : share
@@ -256,7 +258,7 @@ function withoutStrikes(check: Check): Check {
   return { ...check, policy }
 }
 
-/** Asks one of the stores about its checks, if there are any. Returns the answer to each check. */
+/** Calls one of the stores with its checks, if there are any. Returns the answer to each check. */
 async function answersOf<C, Answer>(
   checks: readonly C[],
   ask: (checks: readonly C[]) => MaybePromise<readonly Answer[]>,

@@ -6,13 +6,13 @@ import { SluiceError } from '../options/errors.ts'
 import { besideGrants } from '../policy/ledger-options.ts'
 import type { Shares } from './shares.ts'
 
-/** The life of a grant from the pool where a policy does not say one. */
+/** The lifetime of a grant from the pool, unless the policy sets one. */
 const usualGrantMs = 1_000
-/** A shorter grant of the pool would end before its answer comes. */
+/** A shorter grant of the pool would end before its answer arrives. */
 const shortestGrantMs = 10
 
 /**
- * Checks that a store of a region can decide the policies of a limiter.
+ * Checks that a region's store can decide the policies of a limiter.
  * @throws SluiceError that names the policy and the fix
  */
 export function checkPolicies(
@@ -40,25 +40,25 @@ function problemOf(policy: Policy): string | undefined {
   const { algorithm, reach, windowMs, countDenied } = policy
   const { counts } = algorithmOf(policy)
   if (counts === 'strikes' || (counts === 'leases' && reach === 'region')) return undefined
-  if (counts === 'leases') return `'${algorithm}' is counted in each region; leave reach out`
+  if (counts === 'leases') return `'${algorithm}' is counted in each region; remove reach`
   if (countDenied) {
     return 'countDenied charges a policy in one step with the denial, which may be made elsewhere; use the option penalty'
   }
   if (reach === 'global') return undefined
   if (policy.maxUncounted > 0) {
-    return "async charges one store, and a region has units of two; add reach: 'global', or leave async out"
+    return "async charges one store, but a region has units of two; add reach: 'global', or remove async"
   }
   if (!besideGrants[algorithm]) {
     const names = Object.keys(besideGrants).join("', '")
-    return `the limit of '${algorithm}' cannot be divided among regions, only that of '${names}'; add reach: 'global', or leave algorithm out`
+    return `the limit of '${algorithm}' cannot be divided among regions, only that of '${names}'; add reach: 'global', or remove algorithm`
   }
   if (longestGrantMs(windowMs) >= shortestGrantMs) return undefined
-  return `a window of ${windowMs} ms is too short to borrow in, since a grant lives a tenth of it and ${shortestGrantMs} ms at least; add reach: 'global', or give it a window of ${10 * shortestGrantMs} ms or more`
+  return `a window of ${windowMs} ms is too short for borrowing, since a grant lasts a tenth of it, and at least ${shortestGrantMs} ms; add reach: 'global', or give it a window of ${10 * shortestGrantMs} ms or more`
 }
 
-/** Returns the policy as the global store decides it: of the pool, if the limit is divided. */
+/** Returns the policy for the global store: of the pool, if the limit is divided. */
 export function centralPolicy(policy: Policy): Policy {
-  // Without an answer it is the failure mode of the limiter that decides, not here.
+  // Without an answer, the limiter's failure mode decides.
   const own: Policy = { ...policy, failureMode: undefined }
   if (policy.reach === 'global') return own
   const prefetchMs = policy.prefetchMs || Math.min(usualGrantMs, longestGrantMs(policy.windowMs))
@@ -67,7 +67,7 @@ export function centralPolicy(policy: Policy): Policy {
 }
 
 /**
- * Returns whether the regions divide a limit. Others of reach `region` are whole in each region.
+ * Returns whether the regions divide a limit. Other limits with reach `region` apply fully in each.
  */
 export function isDivided({ algorithm, reach }: Policy): boolean {
   return reach === 'region' && besideGrants[algorithm] !== undefined

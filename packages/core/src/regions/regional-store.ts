@@ -19,9 +19,9 @@ import { Shares } from './shares.ts'
 class RegionalStoreTable {
   /** Region of this process, one of those in `shares`. */
   region: RequiredOption<string> = checkedElsewhere
-  /** Store of this region. It makes every decision that it can make alone. */
+  /** Store of this region. It makes every decision that it can make on its own. */
   local: RequiredOption<Store> = storeOption
-  /** Store of all regions, for the pool, policies with reach `global`, and the control plane. */
+  /** Store of all regions: for the pool, policies with reach `global`, and the control plane. */
   global: RequiredOption<Store> = globalOption
   /**
    * Guaranteed share of each limit by region, in multiples of one millionth. The regions borrow the
@@ -29,8 +29,8 @@ class RegionalStoreTable {
    */
   shares: RequiredOption<Readonly<Record<string, number>>> = checkedElsewhere
   /**
-   * Longest time (ms) that a request waits for the global store: 1 to 60,000, and less than the
-   * `deadlineMs` of the limiters.
+   * Maximum time (ms) that a request waits for the global store: 1 to 60,000, and less than the
+   * limiters' `deadlineMs`.
    * @default 50
    */
   globalDeadlineMs?: Option<number, number> = countOption(50, { min: 1, max: 60_000 })
@@ -41,16 +41,16 @@ export interface RegionalStoreOptions extends OptionsOf<RegionalStoreTable> {}
 
 /** A store of one region, which shares its limits with the other regions. */
 export interface RegionalStore extends Store {
-  /** Returns the usage of each region, as its processes last reported. */
+  /** Returns the usage of each region, as last reported by its processes. */
   regions(): readonly RegionReport[]
   readonly region: StoreRegion
   close(): Promise<void>
 }
 
 /**
- * Divides limits among regions, so that they are decided in the region. Each region has a
- * guaranteed share, and borrows from the rest. The sum over the regions never exceeds the limit.
- * `close` closes the two stores, and no clients.
+ * Divides limits among regions, so that each region decides locally. Each region has a guaranteed
+ * share, and borrows from the rest. The sum over the regions never exceeds the limit. `close`
+ * closes the two stores, but not their clients.
  * @example
  * const store = regionalStore({
  *   region: 'eu',
@@ -58,7 +58,7 @@ export interface RegionalStore extends Store {
  *   global: redisStore(global),
  *   shares: { eu: 0.4, us: 0.4 },
  * })
- * @throws SluiceError if an option is out of range, or a store is that of another region already
+ * @throws SluiceError if an option is out of range, or a store already belongs to another region
  */
 export function regionalStore(options: RegionalStoreOptions): RegionalStore {
   const settings = readOptions(new RegionalStoreTable(), options, 'regionalStore')
@@ -98,7 +98,7 @@ export function regionalStore(options: RegionalStoreOptions): RegionalStore {
     ...(global.scripts && { scripts: global.scripts }),
     space: claim.space,
     fleet: {
-      // While the local store is away, each process enforces its part of the share.
+      // While the local store is unavailable, each process enforces its part of the share.
       get instances() {
         return Math.ceil((local.fleet?.instances ?? 1) / shares.own)
       },
@@ -120,7 +120,7 @@ export function regionalStore(options: RegionalStoreOptions): RegionalStore {
 
 /**
  * Returns the store of a part of an application that needs all counts in one place.
- * @throws SluiceError if it is a store of a region
+ * @throws SluiceError if it is a region's store
  */
 export function withoutRegions<S extends Store | undefined>(store: S, option = 'store'): S {
   if (store?.region === undefined) return store

@@ -44,12 +44,12 @@ export class Shares {
     return JSON.stringify([...this.#millionths].sort(([one], [other]) => (one < other ? -1 : 1)))
   }
 
-  /** The part of a limit that is guaranteed to this region. */
+  /** Returns the part of a limit that is guaranteed to this region. */
   guaranteed(limit: number): number {
     return partOf(limit, this.#millionths.get(this.region) ?? 0)
   }
 
-  /** The part of a limit that no region is guaranteed: they borrow from it. */
+  /** Returns the part of a limit that is not guaranteed to any region, from which they borrow. */
   pool(limit: number): number {
     let left = limit
     for (const millionths of this.#millionths.values()) left -= partOf(limit, millionths)
@@ -57,7 +57,7 @@ export class Shares {
   }
 }
 
-/** The stores of a region, and its shares. */
+/** The stores and shares of a region. */
 export interface RegionStores {
   readonly local: Store
   readonly global: Store
@@ -70,7 +70,7 @@ function millionthsOf(name: string, share: unknown): number {
   throw invalid({ option: `shares.${name}` }, share, 'a number from 0.000001 to 1')
 }
 
-/** Regions stand in logs and in metrics. */
+/** Region names appear in logs and metrics. */
 function regionName(name: unknown, option: string): string {
   if (typeof name === 'string' && /^[A-Za-z0-9][A-Za-z0-9._-]{0,31}$/.test(name)) return name
   const legal = '1 to 32 characters of A-Z a-z 0-9 . _ -, the first a letter or a digit'

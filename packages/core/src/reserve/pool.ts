@@ -9,10 +9,10 @@ import type { MaybePromise } from '../runtime/maybe-promise.ts'
 import { monotonicMs } from '../waiting/timers.ts'
 import { giveUpLast, takeOut, type Units } from './units.ts'
 
-/** With more grants or reservations, a call asks for spare units: it serves several at once. */
+/** From this many grants or reservations, a call requests spare units, to serve several at once. */
 const few = { grants: 8, users: 2 }
 
-/** Parts of the life of a grant after which the process looks whether it must be renewed. */
+/** Parts of a grant's lifetime after which the process checks whether to renew it. */
 const looksPerLife = 8
 
 interface Waiting {
@@ -22,29 +22,29 @@ interface Waiting {
 }
 
 /**
- * The units of one key under one limit that work of this limiter has reserved. They are of a few
- * grants, which all calls for the key renew. So work may last longer than any grant.
+ * The units of one key under one limit that this limiter has reserved. They come from a few grants,
+ * which every call for the key renews. So work may outlast any grant.
  */
 export class Pool {
   readonly lookMs: number
   readonly #caller: Caller
   readonly #check: Check
-  /** Units that reservations hold, and have not spent. */
+  /** Unspent units held by reservations. */
   #assigned = 0
-  /** The units that may be spent, in the order in which they came. */
+  /** The units that may be spent, in order of arrival. */
   #units: Units[] = []
-  /** Grants that were spent whole, until the store knows. */
+  /** Fully spent grants, until the store knows. */
   #spent: Units[] = []
-  /** Grants that the store may have made, and that nobody spends. */
+  /** Grants that the store may have made, but that nobody spends. */
   #lost: { readonly id: number; readonly endsAt: Moment }[] = []
   #waiting: Waiting[] = []
   #lastAnswer: Granted | undefined
   #answeredAtMs = 0
-  /** Reservations that may still ask for units. */
+  /** Reservations that may still request units. */
   #users = 0
-  /** Calls that are under way or wait for one. */
+  /** Calls in flight, or waiting for one. */
   #calls = 0
-  /** The call that is under way or was the last one, and the one after it. */
+  /** The current or last call, and the next one. */
   #call: Promise<void> | undefined
   #next: Promise<void> | undefined
   /** Between these times of the wall clock, all units may be spent. */
@@ -79,9 +79,9 @@ export class Pool {
   }
 
   /**
-   * Returns whether so many units may be spent now. Reads one clock, since two cost twice as much.
-   * The wall clock runs while the machine is suspended. As it may step back, both clocks are read
-   * at each look, when the step is seen, and near the end of the units.
+   * Returns whether this many units may be spent now. Reads one clock, since two cost twice as
+   * much. The wall clock runs while the machine is suspended. As it may step back, both clocks are
+   * read at each check, when a step is seen, and near the end of the units.
    */
   has(units: number): boolean {
     const first = this.#units[0]
@@ -106,21 +106,21 @@ export class Pool {
     }
   }
 
-  /** Gives up units of a reservation. Resolves when the store knows it. Never rejects. */
+  /** Returns units of a reservation. Resolves when the store knows. Never rejects. */
   release(units: number): Promise<unknown> {
-    // After `close` nothing is assigned.
+    // Nothing is assigned after `close`.
     this.#assigned = Math.max(0, this.#assigned - units)
     const isShared = this.#users > 1 && this.#excess === 0
     return isShared ? Promise.resolve() : this.flush()
   }
 
-  /** Tells the store of all that is spent, and gives up the rest. Never rejects. */
+  /** Reports all spent units to the store, and returns the rest. Never rejects. */
   close(): Promise<unknown> {
     this.#assigned = 0
     return this.flush()
   }
 
-  /** Renews grants after half of their life. Returns false for a pool without units. */
+  /** Renews grants after half of their lifetime. Returns false for a pool without units. */
   sweep(now: Moment): boolean {
     this.#dropEnded()
     const units = this.#units.length + this.#spent.length + this.#lost.length
@@ -133,7 +133,7 @@ export class Pool {
     return true
   }
 
-  /** Tells the store, by a call that begins after this moment. Never rejects. */
+  /** Reports to the store, with a call that starts after this moment. Never rejects. */
   flush(): Promise<void> {
     this.#next ??= this.#after(this.#call)
     return this.#next
@@ -149,19 +149,19 @@ export class Pool {
     this.#calls -= 1
   }
 
-  /** Units that nobody has reserved; below 0 if reserved units have lapsed. */
+  /** Unreserved units; below 0 if reserved units have lapsed. */
   get #spare(): number {
     return leftOf(this.#units) - this.#assigned
   }
 
-  /** Spare units that a call asks for. */
+  /** Number of spare units that a call requests. */
   get #kept(): number {
     if (this.#units.length >= few.grants) return Math.ceil(this.#assigned / few.grants)
     if (this.#users < few.users) return 0
     return Math.floor(Math.min(this.#assigned / 2, this.#check.limit / 400))
   }
 
-  /** Spare units that go back: the pool keeps up to twice what it asks for. */
+  /** Number of spare units to return: the pool keeps up to twice what it requests. */
   get #excess(): number {
     return this.#spare > 2 * this.#kept ? this.#spare - this.#kept : 0
   }
@@ -173,7 +173,7 @@ export class Pool {
     if (this.#units.some(hasEnded)) this.#drop(hasEnded)
     if (this.#spent.some(hasEnded)) this.#spent = this.#spent.filter((each) => !hasEnded(each))
     if (this.#lost.some(hasEnded)) this.#lost = this.#lost.filter((each) => !hasEnded(each))
-    // A step back that is smaller than the time between two looks is not seen.
+    // A step back that is smaller than the time between two checks is not detected.
     let sureMs = this.#units.length === 0 ? 0 : Number.POSITIVE_INFINITY
     for (const { endsAt = now } of this.#units) {
       const { monotonicMs, wallMs } = endsAt
@@ -183,7 +183,7 @@ export class Pool {
     this.#sureUntilMs = now.wallMs + sureMs - this.lookMs
   }
 
-  /** Drops the units that a condition holds for. Returns the number of those that were left. */
+  /** Drops the units for which a condition holds. Returns the number of unspent ones. */
   #drop(mustDrop: (units: Units) => unknown): number {
     const dropped = this.#units.filter(mustDrop)
     this.#units = this.#units.filter((units) => !mustDrop(units))
@@ -197,7 +197,7 @@ export class Pool {
     const { remaining = 0, resetMs = 0 } = this.#lastAnswer ?? {}
     const elapsedMs = monotonicMs() - this.#answeredAtMs
     const known = { remaining: remaining + this.#spare, resetMs: resetMs - elapsedMs }
-    // Nobody was asked for no units.
+    // Without units, no call was made.
     const outcome = this.#lastAnswer ? admittedOutcome(check, known) : unknownOutcome(check)
     return decisionOf([outcome], [check], 'store')
   }
@@ -219,11 +219,11 @@ export class Pool {
     } catch (error) {
       failure = error
     }
-    // Reservations that came meanwhile have waited for the same call.
+    // Reservations that arrived meanwhile waited for the same call.
     this.#serveWithout([...waiting, ...this.#waiting.splice(0)], failure)
   }
 
-  /** Renews the grants, and takes another one. Returns false if the store must not be asked. */
+  /** Renews the grants, and takes another one. Returns false if the store must not be called. */
   async #ask(wanted: number): Promise<boolean> {
     const held = [...this.#spent, ...this.#units].filter((units) => !isCounted(units))
     const lost = [...this.#lost]
@@ -236,7 +236,7 @@ export class Pool {
     const id = randomId()
     const closed = lost.map((grant) => ({ id: grant.id, spent: 0 }))
     const kept = held.map(({ grant = 0, left, freed }) => ({ id: grant, left, freed }))
-    // With units that come back, the key may be denied no more.
+    // With returned units, the key may no longer be denied.
     const isReturning = lost.length > 0 || kept.some(({ freed }) => freed > 0)
     for (const each of held) each.freed = 0
     const terms = { id, lifeMs, divisor: 1, closed, kept }
@@ -269,12 +269,12 @@ export class Pool {
     for (const { resolve } of denied) resolve(isReturned?.then(() => undefined))
   }
 
-  /** The failure mode decides, also about the rest of its own units and those that have lapsed. */
+  /** The failure mode decides, also about the rest of its own units and lapsed ones. */
   #serveWithout(waiting: readonly Waiting[], failure: unknown): void {
     const lapsed = -this.#spare
     const own = this.#drop(isCounted)
     for (const cost of [own, lapsed]) {
-      // The next call asks again for units that are denied now.
+      // The next call requests units again that are denied now.
       if (cost > 0) this.#admit({ ...this.#check, cost }, {}, undefined).catch(() => undefined)
     }
     for (const { check, request, resolve } of waiting) {

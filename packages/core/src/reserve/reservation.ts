@@ -5,7 +5,7 @@ import type { StopSignal } from '../waiting/timers.ts'
 import type { Pool } from './pool.ts'
 import type { CountedUnits } from './units.ts'
 
-/** The `AbortSignal` of the runtime, in programs that know its type. */
+/** The runtime's `AbortSignal`, in programs that know its type. */
 export type BudgetSignal = typeof globalThis extends { AbortSignal: { prototype: infer Signal } }
   ? Signal
   : StopSignal
@@ -17,35 +17,35 @@ export type Account = Pool | CountedUnits
 
 /** The limiter that a reservation comes from. */
 interface ReservedFrom {
-  /** The accounts of the policies that the units were reserved of. */
+  /** The accounts of the policies whose units were reserved. */
   readonly accounts: readonly Account[]
   /**
    * Reserves more units of all policies, or of none.
-   * @param request all calls for it wait for one deadline together
+   * @param request all calls for it share one deadline
    */
   obtain(units: number, request: object): Promise<unknown>
-  /** Tells why there are no more units, and when there are. Takes nothing. */
+  /** Returns why there are no more units, and when there will be. Takes nothing. */
   explain(units: number, request: object): Promise<Decision>
-  /** Counts units that were spent without being reserved, and all of them where none are held. */
+  /** Counts units that were spent without being reserved, and all units if none are held. */
   settle(missing: number, total: number): Promise<unknown>
 }
 
 /** Options of `settle`. */
 export interface SettleOptions {
-  /** The units that the work has cost, if they are more than it spent. @default `spent` */
+  /** The total cost of the work, if it is more than the units spent. @default `spent` */
   total?: number | undefined
 }
 
-/** Units that one piece of work may spend while it runs. End it by `settle` or `cancel`. */
+/** Units that one piece of work may spend while it runs. End it with `settle` or `cancel`. */
 export class Reservation {
   /** The decision about the reservation. If it is denied, there is nothing to spend. */
   readonly decision: Decision
-  /** The units that it asks for when few are left; 0: it never asks. */
+  /** Units to request when few are left; 0 to never request any. */
   readonly step: number
   readonly #from: ReservedFrom
   #left: number
   #spent = 0
-  /** Below so many units it asks for a step more; 0 while it asks. */
+  /** Below this number of units, it requests another step; 0 during a request. */
   #lowMark: number
   #isOver = false
   #abort: InstanceType<typeof AbortController> | undefined
@@ -85,8 +85,8 @@ export class Reservation {
   }
 
   /**
-   * Spends units. Below half of a step it asks for more in the background.
-   * @returns false if so many units are not left: nothing was spent, and `signal` aborts
+   * Spends units. Below half a step, it requests more in the background.
+   * @returns false if fewer units are left: nothing was spent, and `signal` aborts
    */
   spend(units = 1): boolean {
     if (!Number.isSafeInteger(units) || units < 0) wholeNumber(units, unitsPlace, { min: 0 })
@@ -103,7 +103,7 @@ export class Reservation {
 
   /**
    * Adds units to the budget, of all policies or of none.
-   * @returns a decision: if it is denied, when there may be units again
+   * @returns a decision: if denied, it says when there may be units again
    */
   async more(units: number): Promise<Decision> {
     wholeNumber(units, unitsPlace, { min: 1 })
@@ -114,8 +114,8 @@ export class Reservation {
   }
 
   /**
-   * Ends the reservation: the store counts what was spent, and the rest comes back. A `total` above
-   * that is counted too. Spent units stay counted, also if `total` is less.
+   * Ends the reservation: the store counts the spent units, and the rest is returned. A higher
+   * `total` is counted too. Spent units stay counted even if `total` is lower.
    */
   settle({ total = this.#spent }: SettleOptions = {}): Promise<void> {
     wholeNumber(total, { option: 'total', code: 'SLUICE_COST_INVALID' }, { min: 0 })
@@ -163,7 +163,7 @@ export class Reservation {
     this.#lowMark = 0
     // A failure of the store that its failure mode did not handle is reported to `more`.
     const isThere = await this.#grow(this.step, {}).catch(() => false)
-    // After a refusal it asks less and less often: each time that half of the rest is spent.
+    // After a refusal it requests less and less often: each time half of the rest is spent.
     this.#lowMark = isThere ? this.step / 2 : this.#left / 2
   }
 

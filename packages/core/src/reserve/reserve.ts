@@ -10,7 +10,7 @@ import { Pool } from './pool.ts'
 import { type Account, Reservation } from './reservation.ts'
 import { CountedUnits } from './units.ts'
 
-/** The way of a limiter to its store. */
+/** A limiter's access to its store. */
 interface ReserveWay {
   readonly caller: Caller
   readonly decide: Decide
@@ -29,27 +29,27 @@ interface Part {
 export interface ReservedAmounts {
   readonly units: number
   /**
-   * Units that it asks for when it has fewer than half of them left; 0: it never asks.
+   * Units to request when fewer than half of them are left; 0 to never request any.
    * @default a quarter of `units`, rounded up
    */
   readonly step?: number
 }
 
-/** Units that were reserved for one piece of work, to be divided into budgets. */
+/** Units reserved for one piece of work, to be divided into budgets. */
 export interface Reserved {
   readonly decision: Decision
-  /** Makes the budget of checks with one cost, `units`. Each check belongs to one budget. */
+  /** Creates the budget of checks with the same cost, `units`. Each check belongs to one budget. */
   budget(checks: readonly Check[], amounts: ReservedAmounts): Reservation
 }
 
 /** Reserves units for the work of one limiter. */
 export class Reservations {
   readonly #way: ReserveWay
-  /** By what is counted, and by the limit: a unit is spent only under its own. */
+  /** By key and by limit: a unit is spent only under its own limit. */
   readonly #pools = new Map<string, Pool>()
   readonly #counted = new Set<CountedUnits>()
   readonly #alarm = new Alarm(() => this.#sweep())
-  /** Nothing is reserved any more. */
+  /** Nothing more is reserved. */
   #isClosed = false
 
   constructor(way: ReserveWay) {
@@ -59,7 +59,7 @@ export class Reservations {
   /** Reserves the costs of checks with `reserve`, and takes the others; or none, if one denies. */
   async reserve(checks: readonly Check[]): Promise<Reserved> {
     const { decide } = this.#way
-    // Unlimited keys need no reservation, and a policy in shadow must not keep anybody waiting.
+    // Unlimited keys need no reservation, and a shadow policy must not delay anybody.
     const parts = divideChecks(checks)
       .enforced.filter(({ policy, limit }) => policy.reserveMs > 0 && Number.isFinite(limit))
       .map((check): Part => ({ check, account: this.#accountOf(check) }))
@@ -86,7 +86,7 @@ export class Reservations {
     }
   }
 
-  /** Gives up all units, and resolves when the store knows it or has not answered in time. */
+  /** Returns all units. Resolves when the store knows, or has not answered in time. */
   close(): Promise<unknown> | undefined {
     this.#isClosed = true
     this.#alarm.stop()
@@ -121,7 +121,7 @@ export class Reservations {
 
   async #decideAll(checks: readonly Check[], parts: readonly Part[]): Promise<Decision> {
     const { decide, refund } = this.#way
-    // All calls for one reservation wait for one deadline together.
+    // All calls for one reservation share one deadline.
     const request = {}
     const reserving = new Set(parts.map(({ check }) => check))
     const others = checks.filter((check) => !reserving.has(check))
@@ -136,10 +136,10 @@ export class Reservations {
           if (others.length > 0 && !rest?.allowed) await releaseAll(parts)
         }
       }
-      // It counts the denial where that is wanted, and tells the wait.
+      // It counts the denial if necessary, and finds the wait.
       const denial = await decide('consume', checks, request)
       if (!denial.allowed) return denial
-      // Units came back meanwhile.
+      // Units were returned meanwhile.
       await refund(denial)
       if (isLast || denial.source !== 'store') return refused(denial)
     }
@@ -148,7 +148,7 @@ export class Reservations {
   /**
    * Returns the decisions of all parts; `undefined` if one of them denies, so that none is taken.
    * @param cost of each part @default that of its check
-   * @throws or rejects when one of them failed: then none is taken either
+   * @throws or rejects if one of them failed: then none is taken either
    */
   async #obtainAll(
     parts: readonly Part[],
@@ -171,7 +171,7 @@ export class Reservations {
     return undefined
   }
 
-  /** Policies in shadow took the estimate. They get what was spent in its place. */
+  /** Shadow policies took the estimate. It is replaced with the units spent. */
   async #settleShadows(
     decision: Decision,
     shadows: readonly Check[],
@@ -212,7 +212,7 @@ function together(
   return { ...decisionOf(inOrder, checks, source), shadow: rest?.shadow }
 }
 
-/** The decision for units that came back too late. */
+/** The decision for units that were returned too late. */
 function refused(decision: Decision): Decision {
   return { ...decision, allowed: false, retryAfterMs: Math.max(1, decision.retryAfterMs) }
 }

@@ -3,19 +3,19 @@ import { type ChangeAtStore, type Check, giveBack, type Receipt } from '../model
 import type { Decision } from '../model/decision.ts'
 import type { Caller } from '../resilience/caller.ts'
 
-/** Units of one grant of the store, or units that were counted when they were reserved. */
+/** Units of one of the store's grants, or units counted when they were reserved. */
 export interface Units {
   left: number
-  /** Units that were given up; of a grant, since the store was last told. */
+  /** Units given up; for a grant, since the last report to the store. */
   freed: number
-  /** The units may be spent before this moment. `undefined`: for ever. */
+  /** The units may be spent before this moment; `undefined` means forever. */
   endsAt: Moment | undefined
-  /** The id of the grant; `undefined` for units that are counted already. */
+  /** The id of the grant; `undefined` for already counted units. */
   readonly grant?: number
   readonly receipt?: Receipt | undefined
 }
 
-/** Admitted units, and the decision without their receipt: the account alone gives them back. */
+/** Admitted units, and the decision without their receipt: only the account gives them back. */
 export function takeOut(
   decision: Decision,
   left: number,
@@ -42,7 +42,7 @@ export function giveUpLast(all: readonly Units[], count: number, change: ChangeA
 
 /**
  * The units of one reservation in a fixed window. They are counted when they are reserved, and
- * belong to that window: they may be spent after its end, but then the store takes none back.
+ * belong to that window: they may be spent after its end, but then none can be returned.
  */
 export class CountedUnits {
   readonly #caller: Caller
@@ -50,7 +50,7 @@ export class CountedUnits {
   readonly #units: Units[] = []
   #left = 0
 
-  /** @param all the accounts that are closed with their limiter */
+  /** @param all the accounts to close with their limiter */
   constructor(caller: Caller, all: Set<CountedUnits>) {
     this.#caller = caller
     this.#all = all

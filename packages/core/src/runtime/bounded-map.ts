@@ -1,4 +1,4 @@
-/** Values by group and key, with their number. */
+/** Values by group and key, with a total count. */
 class Groups<Value> {
   readonly byGroup = new Map<string, Map<string, Value>>()
   size = 0
@@ -23,9 +23,9 @@ class Groups<Value> {
 }
 
 /**
- * Values by group and key, such as the id of a policy and a key of it. It keeps the `bound` values
- * that were used last, and at most twice as many. Older ones are dropped together: no call has to
- * look for the oldest.
+ * Values by group and key, such as a policy id and one of its keys. It keeps the `bound` most
+ * recently used values, and at most twice as many. Older ones are dropped together, so that no call
+ * has to search for the oldest.
  */
 export class BoundedMap<Value> {
   protected readonly bound: number
@@ -33,7 +33,7 @@ export class BoundedMap<Value> {
   #young = new Groups<Value>()
   #old = new Groups<Value>()
 
-  /** @param mustStay tells whether an old value is kept beyond the bound @default none */
+  /** @param mustStay returns whether an old value is kept beyond the bound @default none */
   constructor(bound: number, mustStay?: (value: Value) => boolean) {
     this.bound = bound
     this.#mustStay = mustStay
@@ -67,7 +67,7 @@ export class BoundedMap<Value> {
     this.#old = new Groups()
   }
 
-  /** All values, about the oldest first. */
+  /** All values, roughly oldest first. */
   *values(): Iterable<Value> {
     for (const values of this.#old.byGroup.values()) yield* values.values()
     for (const values of this.#young.byGroup.values()) yield* values.values()

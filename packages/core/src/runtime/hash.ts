@@ -1,6 +1,6 @@
 /**
- * The FNV-1a hash of a text: 32 bits, the same in every process. For spreading keys only, never
- * where an attacker gains by a collision.
+ * The FNV-1a hash of a text: 32 bits, the same in every process. Only for spreading keys, never if
+ * an attacker could gain from a collision.
  * @param from the first character that counts
  */
 export function fnv1a(text: string, from = 0): number {

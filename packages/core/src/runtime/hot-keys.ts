@@ -1,4 +1,4 @@
-/** A key that was seen often, with how far its count may be off. */
+/** A frequent key, with the error bound of its count. */
 export interface HotKey {
   readonly key: string
   /** Never below the true count. */
@@ -7,9 +7,9 @@ export interface HotKey {
   readonly error: number
 }
 
-/** The counts of a sketch. A key that it does not list was seen `floor` times at most. */
+/** The counts of a sketch. A key that is not listed was seen at most `floor` times. */
 export interface HotKeys {
-  /** The listed keys, by count, the highest first. */
+  /** The listed keys, highest count first. */
   readonly keys: readonly HotKey[]
   readonly floor: number
   /** The exact sum of all counts. */
@@ -19,24 +19,24 @@ export interface HotKeys {
 /**
  * The Space-Saving sketch (Metwally, Agrawal, El Abbadi 2005) with evictions in batches, as in
  * Anderson et al. 2017: counts the most frequent keys of a stream in 1.5 × `size` counters. A count
- * is never below the true one, and above it by total / size at most. So every key with more than
- * total / size is listed.
+ * is never below the true one, and at most total / size above it. So every key with more than total
+ * / size is listed.
  *
- * A known key costs one look-up and one addition. When the counters are used up, all keys leave
- * whose count is not above that of the key of rank `size + 1`. These are a third of the keys at
- * least, so many new keys share the cost of an eviction.
+ * A known key costs one look-up and one addition. When the counters are used up, all keys are
+ * evicted whose count is not above that of the key of rank `size + 1`. That is at least a third of
+ * the keys, so many new keys share the cost of an eviction.
  */
 export class SpaceSaving {
   readonly #size: number
   readonly #room: number
-  /** The counter of each key. It is emptied as a whole: single entries are never deleted. */
+  /** The counter of each key. It is only cleared as a whole. */
   readonly #counters = new Map<string, number>()
   readonly #keys: string[] = []
   readonly #counts: number[] = []
   readonly #errors: number[] = []
-  /** Number of counters in use. The arrays keep their length, so that they need not grow anew. */
+  /** Number of counters in use. The arrays keep their length, so that they need not grow again. */
   #used = 0
-  /** The most that a key without a counter may have been counted. */
+  /** Maximum count of a key without a counter. */
   #floor = 0
   #total = 0
 
@@ -73,13 +73,13 @@ export class SpaceSaving {
     return { keys: all.slice(0, most), floor, total: this.#total }
   }
 
-  /** Returns the least that the key was surely counted: 0 for a key that is not listed. */
+  /** Returns a lower bound of the key's count: 0 for a key that is not listed. */
   sureCount(key: string): number {
     const counter = this.#counters.get(key)
     return counter === undefined ? 0 : this.#sureCount(counter)
   }
 
-  /** The key that was counted most for sure; `undefined` where there is none. Nothing is sorted. */
+  /** Returns the key with the highest certain count, without sorting; `undefined` if none. */
   surest(): string | undefined {
     let best = 0
     for (let counter = 1; counter < this.#used; counter += 1) {
@@ -88,7 +88,7 @@ export class SpaceSaving {
     return this.#used === 0 ? undefined : this.#keys[best]
   }
 
-  /** Returns a sketch that has seen the same stream. */
+  /** Returns a copy of the sketch. */
   copy(): SpaceSaving {
     const copy = new SpaceSaving(this.#size)
     copy.#floor = this.#floor
@@ -135,7 +135,7 @@ export class SpaceSaving {
     this.#floor = floor
   }
 
-  /** The count up to which keys leave: so many that `size` of them are left at most. */
+  /** Returns the count up to which keys are evicted, so that at most `size` are left. */
   #countToLeave(): number {
     const toLeave = this.#room - this.#size
     let lowest = Number.POSITIVE_INFINITY
@@ -146,14 +146,14 @@ export class SpaceSaving {
       lowestKeys = count === lowest ? lowestKeys + 1 : 1
       lowest = count
     }
-    // Mostly the keys counted once since the last eviction are enough. Then nothing is sorted.
+    // Usually the keys counted once since the last eviction are enough. Then nothing is sorted.
     return lowestKeys >= toLeave
       ? lowest
       : (Float64Array.from(this.#counts).sort()[toLeave - 1] ?? 0)
   }
 }
 
-/** Joins several sketches. Each count stays at or above the true one, within its error. */
+/** Merges several sketches. Each count stays at or above the true one, within its error. */
 export function mergeHotKeys(parts: readonly HotKeys[], most: number): HotKeys {
   const floor = parts.reduce((sum, part) => sum + part.floor, 0)
   const total = parts.reduce((sum, part) => sum + part.total, 0)

@@ -1,15 +1,15 @@
-/** A value now, or a promise of it: a store that answers synchronously costs no promise. */
+/** A value, or a promise of it: a synchronous store costs no promise. */
 export type MaybePromise<T> = T | Promise<T>
 
 /** Returns whether a value is a promise. */
 export function isPromise<T>(value: MaybePromise<T>): value is Promise<T> {
   if (typeof value !== 'object' || value === null) return false
-  // Read, since the operator `in` takes several times as long for values of many shapes.
+  // A property read, since the operator `in` is several times slower for values of many shapes.
   const { then }: { readonly then?: unknown } = value
   return then !== undefined
 }
 
-/** Continues with a value: at once if it is there, otherwise when it comes. */
+/** Continues with a value: at once if it is there, otherwise when it arrives. */
 export function andThen<T, U>(
   value: MaybePromise<T>,
   next: (value: T) => MaybePromise<U>,

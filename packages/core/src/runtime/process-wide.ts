@@ -1,8 +1,8 @@
 /**
- * State that exists once a process, although the ESM and the CommonJS build are two copies of each
+ * State that exists once per process, although the ESM and CommonJS builds are two copies of each
  * module and one application may load both.
- * @param name the package, the thing and the version of its shape, as in `@sluice/core/accesses/1`.
- * Raise the version when a copy that is older could not use the value
+ * @param name the package, the subject and the version of its shape, as in
+ * `@sluice/core/accesses/1`. Raise the version if an older copy could not use the value
  */
 export function processWide<T extends object>(name: string, create: () => T): T {
   const key = Symbol.for(name)

@@ -2,12 +2,12 @@ import { errorText, SluiceError } from '../options/errors.ts'
 import type { MaybePromise } from '../runtime/maybe-promise.ts'
 import { monotonicMs, withDeadline } from './timers.ts'
 
-/** Share of the remaining time by which two clocks may drift apart meanwhile. */
+/** Share of the remaining time by which two clocks may drift apart. */
 const driftShare = 0.01
 
 /**
- * A change that a store makes by the deadline of its caller, or never, if the store can promise
- * that. The error of a change that was not answered tells whether the change was sent.
+ * A change that a store makes by the caller's deadline, or never, if the store can guarantee that.
+ * The error of an unanswered change says whether it was sent.
  */
 export class ControlCall {
   readonly #dueAt: number
@@ -19,30 +19,30 @@ export class ControlCall {
     this.#dueAt = monotonicMs() + timeoutMs
   }
 
-  /** True once the change has failed: its remaining steps are left out. */
+  /** True once the change has failed: its remaining steps are skipped. */
   get isUnwanted(): boolean {
     return this.#isOver
   }
 
-  /** The call itself, which is a cancellation too. */
+  /** The call itself, which also serves as its cancellation flag. */
   get control(): this {
     return this
   }
 
-  /** Notes that the store makes the change by the deadline, or never. */
+  /** Records that the store makes the change by the deadline, or never. */
   promise(): void {
     this.#isPromised = true
   }
 
-  /** Notes that the change, or a part of it, is made or on its way. */
+  /** Records that the change, or a part of it, was made or sent. */
   sent(): void {
     this.#isSent = true
   }
 
   /**
-   * Sends the change, or a part of it, to a server that can promise it.
-   * @param askMs asks for the time of the server, in ms
-   * @param send has the server make the change before `untilMs` of its clock, or never
+   * Sends the change, or a part of it, to a server that can guarantee it.
+   * @param askMs returns the server's time, in ms
+   * @param send makes the server apply the change before `untilMs` of its clock, or never
    */
   async send<T>(askMs: () => Promise<number>, send: (untilMs: number) => Promise<T>): Promise<T> {
     this.promise()
@@ -53,7 +53,7 @@ export class ControlCall {
     return send(Math.floor(serverMs + restMs * (1 - driftShare)))
   }
 
-  /** Ends a change that was not answered. Returns its error: the cause if nothing is promised. */
+  /** Ends an unanswered change. Returns its error: the cause, if nothing is guaranteed. */
   failure(cause: unknown = late()): unknown {
     this.#isOver = true
     if (!this.#isPromised) return cause

@@ -1,12 +1,12 @@
 import { durationMs } from '../options/duration.ts'
 import { invalid } from '../options/options.ts'
 
-/** Every runtime has timers; those of Node can let the process end. */
+/** Every runtime has timers; Node's can let the process exit. */
 declare function setTimeout(callback: () => void, delayMs: number): number | { unref?(): void }
 declare function clearTimeout(timer: unknown): void
 declare const performance: { now(): number }
 
-/** Milliseconds of a clock that never steps, since some moment. */
+/** Milliseconds of a clock that never steps, from an arbitrary start. */
 export function monotonicMs(): number {
   return performance.now()
 }
@@ -18,10 +18,10 @@ export interface StopSignal {
   removeEventListener(type: 'abort', listener: () => void): void
 }
 
-/** The longest delay of a timer, in ms. Longer ones overflow and fire at once. */
+/** Maximum delay of a timer (ms). Longer ones overflow and fire at once. */
 export const maxTimerMs: number = 2 ** 31 - 1
 
-/** Starts the global timer, which tests can fake. Returns what stops it. */
+/** Starts the global timer, which tests can fake. Returns a function that stops it. */
 export function startTimer(callback: () => void, delayMs: number): () => void {
   const timer = setTimeout(callback, Math.min(delayMs, maxTimerMs))
   return () => clearTimeout(timer)
@@ -34,14 +34,14 @@ export function startQuietTimer(callback: () => void, delayMs: number): () => vo
   return () => clearTimeout(timer)
 }
 
-/** One timer for many causes: it rings at the earliest time that was asked for. */
+/** One timer for many purposes: it fires at the earliest requested time. */
 export class Alarm {
   readonly #ring: () => void
   readonly #start: typeof startTimer
   #stop: (() => void) | undefined
   #atMs = Number.POSITIVE_INFINITY
 
-  /** @param isQuiet whether the process may end before it rings */
+  /** @param isQuiet whether the process may exit before it fires */
   constructor(ring: () => void, isQuiet = true) {
     this.#ring = ring
     this.#start = isQuiet ? startQuietTimer : startTimer
@@ -65,8 +65,8 @@ export class Alarm {
 }
 
 /**
- * Checks an option that is the delay of a timer. Returns milliseconds.
- * @throws SluiceError if it is no duration, or longer than a timer runs
+ * Checks an option that is a timer delay. Returns milliseconds.
+ * @throws SluiceError if it is not a duration, or is too long for a timer
  */
 export function timerMs(value: unknown, option: string): number {
   const valueMs = durationMs(value, option)
@@ -75,8 +75,8 @@ export function timerMs(value: unknown, option: string): number {
 }
 
 /**
- * Checks an option that bounds a wait. Returns milliseconds, at most the longest delay of a timer.
- * @throws SluiceError if it is no duration
+ * Checks an option that bounds a wait. Returns milliseconds, at most the maximum timer delay.
+ * @throws SluiceError if it is not a duration
  */
 export function waitBoundMs(value: unknown, option: string): number {
   return Math.min(durationMs(value, option), maxTimerMs)
@@ -84,7 +84,7 @@ export function waitBoundMs(value: unknown, option: string): number {
 
 /**
  * Waits.
- * @param signal ends the wait early; the promise resolves then too
+ * @param signal ends the wait early; the promise then resolves too
  */
 export function sleep(delayMs: number, signal?: StopSignal): Promise<void> {
   return new Promise((resolve) => {
@@ -103,8 +103,8 @@ export function sleep(delayMs: number, signal?: StopSignal): Promise<void> {
 }
 
 /**
- * Waits for work, for `timeoutMs` at most. Late work is not stopped, and its result is dropped.
- * @param late called when the time is over; the promise rejects with its result
+ * Waits at most `timeoutMs` for work. Late work is not stopped, and its result is dropped.
+ * @param late called when the time is up; the promise rejects with its result
  */
 export function withDeadline<T>(
   work: Promise<T>,
@@ -117,7 +117,7 @@ export function withDeadline<T>(
   })
 }
 
-/** Returns whether work has ended, well or not, within `timeoutMs`. Never rejects. */
+/** Resolves to whether work has settled within `timeoutMs`. Never rejects. */
 export function endsWithin(work: Promise<unknown>, timeoutMs: number): Promise<boolean> {
   const ended = work.then(
     () => true,

@@ -4,7 +4,7 @@ import { type StopSignal, startTimer } from './timers.ts'
 
 /** The source of units: a limiter that several processes share. */
 interface UnitSource<Grant> {
-  /** Asks for units. Returns the grant, or how soon it is worth asking again. */
+  /** Requests units. Returns the grant, or the wait before the next request. */
   ask(cost: number): Promise<{ readonly grant: Grant } | { readonly retryMs: number }>
   /** Returns units that no waiter needs any more. */
   giveBack(grant: Grant): Promise<unknown>
@@ -13,17 +13,17 @@ interface UnitSource<Grant> {
 interface TurnOptions<Grant> {
   /** @default 1 */
   readonly cost?: number
-  /** The higher goes first; of one priority the waiter that came first. @default 0 */
+  /** Higher goes first; for equal priority, the waiter that came first. @default 0 */
   readonly priority?: number
   /** Ends the wait. */
   readonly signal?: StopSignal | undefined
-  /** The longest wait, in ms. @default no bound */
+  /** Maximum wait (ms). @default no limit */
   readonly maxWaitMs?: number
-  /** Called before the next waiter asks. If it rejects, so does the wait. */
+  /** Called before the next waiter's request. If it rejects, so does the wait. */
   readonly begin?: (grant: Grant) => Promise<void>
 }
 
-/** The end of a wait: the units, or the reason to leave without them. */
+/** The end of a wait: the units, or the reason for leaving without them. */
 type Turn<Grant> = { readonly grant: Grant } | { readonly left: 'timeout' | 'aborted' | 'closed' }
 
 interface Waiter<Grant> {
@@ -32,10 +32,10 @@ interface Waiter<Grant> {
   readonly end: (turn: Turn<Grant>) => Promise<void>
 }
 
-/** The delay (ms) until the source is asked again after an unexpected error. */
+/** Delay (ms) before the next request after an unexpected error. */
 const errorRetryMs = 1_000
 
-/** Gives units to waiters one after the other. Only the first waiter asks. */
+/** Gives units to waiters one after another. Only the first waiter makes requests. */
 export class TurnQueue<Grant> {
   readonly #source: UnitSource<Grant>
   readonly #waiters: Waiter<Grant>[] = []
@@ -95,7 +95,7 @@ export class TurnQueue<Grant> {
     this.#isAsking = false
   }
 
-  /** Returns how long to wait before the next ask. */
+  /** Returns the wait before the next request. */
   async #askFor({ cost }: Waiter<Grant>): Promise<number> {
     try {
       const answer = await this.#source.ask(cost)
@@ -107,9 +107,7 @@ export class TurnQueue<Grant> {
       else await this.#source.giveBack(answer.grant)
       return 0
     } catch (error) {
-      warnOnce(
-        `units could not be asked for; the next ask follows in a second: ${errorText(error)}`,
-      )
+      warnOnce(`units could not be requested; next try in a second: ${errorText(error)}`)
       return errorRetryMs
     }
   }
