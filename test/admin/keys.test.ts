@@ -184,8 +184,20 @@ policies:
     expect((await started.act('block', { key: 'ip ::1', for: '1h' })).status).toBe(400)
     expect((await started.act('block', { key: 'user ada', for: '1 h' })).status).toBe(400)
     expect((await started.act('block', { key: 'user ada', for: '20y' })).status).toBe(400)
+    const acme = (await started.look('tenant acme')).body
+    expect((await started.act('block', { key: acme.digest, for: '1h' })).status).toBe(400)
     const nobody = { key: { digest: 'AAAAAAAAAAAAAAAAAAAAAA' }, for: '1h' }
     expect((await started.act('block', nobody)).status).toBe(kind === 'memory' ? 404 : 200)
+  })
+
+  it('are blocked by a digest of several kinds, with a note', async () => {
+    const policies = '[{ name: all, limit: 9, window: 1h, key: { firstOf: [tenant, user] } }]'
+    const file = `{ policies: ${policies}, penalty: { after: never, key: user } }`
+    const started = await startAdmin({ store: await emptyStore(), file })
+    await started.visit('ada')
+    const { digest } = (await started.look('tenant acme')).body
+    const { body } = await started.act('block', { key: digest, for: '1h', dryRun: true })
+    expect(body.note).toMatch(/^The penalty does not count tenant: .* Pass the key itself/)
   })
 
   it('get another limit for a time', async () => {

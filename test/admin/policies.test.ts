@@ -64,6 +64,10 @@ describe.each(storeKinds)('policies by the admin API, with a store in %s', (kind
       differences: [{ path: 'kill', from: 'none', to: 'off' }],
       affected: { known: false },
     })
+    const remove = [{ policy: 'burst', field: 'override', key: { user: 'vip' } }]
+    expect((await started.change('changes', { remove, dryRun: true })).body).toMatchObject({
+      affected: { known: false, why: expect.stringContaining('override') },
+    })
     expect((await policies.status()).kill).toBe('none')
   })
 

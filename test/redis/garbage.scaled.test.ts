@@ -240,6 +240,7 @@ describe.each(forms)('%s', (_name, options, storeOptions) => {
         expect(fresh.outcomes[0]?.remaining).toBe(limitOf(options) - 1)
         expect(await client.pttl(await keyOf().catch(() => 'none'))).not.toBe(-1)
         expect(errors).toEqual([])
+        await limiter.close()
       }),
       { numRuns: inputs, ...replayed },
     )

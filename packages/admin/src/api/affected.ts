@@ -16,8 +16,11 @@ interface Changed {
 
 /** Estimates which of the busiest identities a change newly denies or admits. */
 export function affectedBy({ metrics }: Admin, { before, after, edit }: Changed): object {
-  const why = unknownBecause(metrics !== undefined, edit)
-  if (!metrics || why) return { known: false, why, policies: [] }
+  const unknown = (why: string) => ({ known: false, why, policies: [] })
+  if (!metrics) return unknown('There are no metrics: createAdmin({ metrics }).')
+  if (edit.kill !== undefined) return unknown('The kill switch affects every identity.')
+  if (JSON.stringify(before.overrides ?? []) !== JSON.stringify(after.overrides ?? []))
+    return unknown('An override affects only the identities of its key.')
   const old = new Map(placedPolicies(before).map(({ policy }) => [policy.name, policy]))
   const unclear: string[] = []
   const found = placedPolicies(after).flatMap(({ policy }) => {
@@ -47,13 +50,6 @@ export function affectedBy({ metrics }: Admin, { before, after, edit }: Changed)
   const names = unclear.join(', ')
   const detail = `Unknown for ${names}: there are no counts yet, or the limit depends on the request.`
   return { known: found.length > 0, why: detail, policies: found }
-}
-
-function unknownBecause(hasMetrics: boolean, { kill, set = [] }: PolicyEdit): string | undefined {
-  if (!hasMetrics) return 'There are no metrics: createAdmin({ metrics }).'
-  if (kill !== undefined) return 'The kill switch affects every identity.'
-  const isOverride = set.some(({ field }) => field === 'override')
-  return isOverride ? 'An override affects only the identities of its key.' : undefined
 }
 
 function sameBounds(one: PolicyEntry, other: PolicyEntry): boolean {

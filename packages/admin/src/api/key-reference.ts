@@ -13,7 +13,6 @@ const canonicalForm = /^@([\w-]+)\/(.+)$/s
 
 /**
  * Parses a key as typed or shown, a plain address, `digest …`, and the object forms.
- * @param names the names of keys
  * @throws ApiError that explains the key syntax
  */
 export function readKey(reference: KeyReference, names: readonly string[]): NamedIdentity {
@@ -66,24 +65,22 @@ function unreadable(names: readonly string[]): ApiError {
 /**
  * Parses `user ada` and `tenant acme, ip 203.0.113.9`. A value that contains a comma and a name
  * must be in double quotes, as in JSON.
- * @param names the names of keys
  * @returns values by name; `undefined` for any other form
  */
 function readNames(
   typed: string,
   names: readonly string[],
 ): Readonly<Record<string, string>> | undefined {
-  const text = typed.trim()
   // A comma separates two keys only if a name follows, and never within quotes.
   const end = `(?:,(?=\\s*(?:${names.map(escaped).join('|')})\\s)|$)`
   const part = new RegExp(`\\s*(\\S+)\\s+("(?:[^"\\\\]|\\\\.)*"\\s*|.+?)${end}`, 'sy')
   const key: Record<string, string> = Object.create(null)
   do {
-    const [, name = '', typedValue = ''] = part.exec(text) ?? []
+    const [, name = '', typedValue = ''] = part.exec(typed) ?? []
     const value = unquoted(typedValue.trim())
     if (!names.includes(name) || name in key || value === '') return undefined
     key[name] = value
-  } while (part.lastIndex < text.length)
+  } while (part.lastIndex < typed.length)
   return { ...key }
 }
 

@@ -20,6 +20,8 @@ export interface Identity {
   /** Values by key name, if known. */
   readonly key?: Readonly<Record<string, string | number>>
   readonly counted: readonly CountedKey[]
+  /** Why an action may not concern this identity. */
+  readonly doubt?: string
 }
 
 export const lookup: Answering<unknown, Static<typeof schemas.lookupRequest>> = async ({
@@ -29,7 +31,7 @@ export const lookup: Answering<unknown, Static<typeof schemas.lookupRequest>> = 
   const { digest, key, counted } = await soughtBy(admin, body.key)
   const outcomes = await peekUnlessAway(admin, counted)
   const states = counted.map((each, index) =>
-    stateOf(admin, each, { digest, outcome: outcomes ? outcomes[index] : 'unknown' }),
+    stateOf(admin, each, digest, outcomes ? outcomes[index] : 'unknown'),
   )
   const found = outcomes?.some(isUsed)
   return {
@@ -102,8 +104,8 @@ export const unlock: Answering<unknown, Static<typeof schemas.unlockRequest>> = 
     return { policy: name, keys, cursor: next, dryRun }
   }
   if (dryRun) return forget()
-  const target = { policy: name }
-  return admin.audit.recorded({ actor: who.actor, action: 'keys.unlock', reason, target }, forget)
+  const act = { actor: who.actor, action: 'keys.unlock', reason, target: { policy: name } }
+  return admin.audit.recorded(act, forget)
 }
 
 type Acting = Call<
@@ -121,7 +123,7 @@ interface Action {
 async function acted(
   { admin, who, body }: Acting,
   action: string,
-  { digest, kind, counted }: Identity,
+  { digest, kind, counted, doubt }: Identity,
   { wouldFind, until, act }: Action,
 ): Promise<object> {
   const { reason, dryRun = false } = body
@@ -134,11 +136,11 @@ async function acted(
     }
     const isThere = policies.some((each) => each.found)
     const found = until !== undefined || isThere
-    return { digest, found, dryRun, ...(!isThere && noteOn(counted)), policies }
+    const note = doubt === undefined ? !isThere && noteOn(counted) : { note: doubt }
+    return { digest, found, dryRun, ...note, policies }
   }
   if (dryRun) return run()
-  const policies = counted.map(({ policy }) => policy.name)
-  const target = { digest, kind, policies }
+  const target = { digest, kind, policies: counted.map(({ policy }) => policy.name) }
   const result = await admin.audit.recorded({ actor: who.actor, action, reason, target }, run)
   admin.reads.audit.forget()
   return result
@@ -147,7 +149,15 @@ async function acted(
 async function penaltiesOf({ admin, body }: Acting): Promise<Identity> {
   const identity = await clientOf(admin, body.key)
   const counted = identity.counted.filter(({ policy }) => isPenalty(policy))
-  if (counted.length > 0) return { ...identity, counted }
+  // Nothing tells whose key a digest is, but the policies under which it has been counted.
+  const outcomes = identity.kind === 'digest' ? await peek(identity.counted) : []
+  const kinds = identity.counted.flatMap((each, i) => (isUsed(outcomes[i]) ? each.names : []))
+  const others = kinds.filter((kind) => !counted.some((each) => each.names.includes(kind)))
+  if (counted.length > 0 && others.length === 0) return { ...identity, counted }
+  if (others.length < kinds.length) {
+    const doubt = `The penalty does not count ${others.join(' or ')}: for such a key, nothing changes. Pass the key itself to be sure.`
+    return { ...identity, counted, doubt }
+  }
   throw new ApiError(
     400,
     `No penalty counts this key, so a block would have no effect; add penalty: { after: never } to the policy file.`,
@@ -216,9 +226,8 @@ async function identityOf(admin: Admin, reference: KeyReference): Promise<Identi
 /** Explains why nothing was found: code may produce a different text for this key. */
 function noteOn(counted: readonly CountedKey[]): { readonly note: string } | undefined {
   const names = [...new Set(counted.flatMap(({ ownFunctions }) => ownFunctions))].join(', ')
-  if (names === '') return undefined
   const note = `A function in your code creates the keys of ${names}. Pass the complete text that it returns, or the digest from the denial log or sluice top.`
-  return { note }
+  return names === '' ? undefined : { note }
 }
 
 /** Returns `undefined` while the store is unavailable: a look-up then returns local state. */
@@ -251,16 +260,15 @@ function checkOf({ policy, key, digest, limit }: CountedKey, cost: number): Chec
 function stateOf(
   admin: Admin,
   { policy, shadow }: CountedKey,
-  {
-    digest,
-    outcome,
-  }: { readonly digest: string; readonly outcome: PeekedOutcome | 'unknown' | undefined },
+  digest: string,
+  outcome: PeekedOutcome | 'unknown' | undefined,
 ) {
+  const label = labelOf(policy)
   const denied = Object.fromEntries(
-    topKeysWindows.map((window) => [window, deniedOf(admin, labelOf(policy), { digest, window })]),
+    topKeysWindows.map((window) => [window, deniedOf(admin, label, digest, window)]),
   )
   const mode = (shadow ?? policy.enforcedShare === 0) ? 'shadow' : 'enforce'
-  const sought = { policy: labelOf(policy), windowMs: policy.windowMs }
+  const sought = { policy: label, windowMs: policy.windowMs }
   const taken = admin.metrics && takenUnder(admin.metrics, sought)?.keys
   const perWindow = taken?.find((each) => each.digest === digest)?.perWindow
   const penalty = isPenalty(policy)
@@ -284,7 +292,8 @@ function stateOf(
 function deniedOf(
   { metrics }: Admin,
   policy: string,
-  { digest, window }: { readonly digest: string; readonly window: (typeof topKeysWindows)[number] },
+  digest: string,
+  window: (typeof topKeysWindows)[number],
 ): number | undefined {
   const top = metrics?.topKeys({ policy, by: 'denied', window, most: 100 })
   const found = top?.keys.find((each) => each.digest === digest)
