@@ -50,7 +50,7 @@ export async function expectLimited(
 
 /**
  * Checks that no rate limit refused a request.
- * @returns the rate limits that the headers tell of
+ * @returns the rate limits in the headers
  * @throws an Error that says in words all that was wrong
  * @example
  * await expectNotLimited(await fetch(url), { remaining: 4 })
