@@ -10,7 +10,7 @@ import { Redis } from 'ioredis'
 import { Histogram, register } from 'prom-client'
 import { exchangeRates, reportQueue, startVendor } from './work.ts'
 
-/** An API with the admin page. One object counts its limits, queue, calls to a vendor and client. */
+/** An API with the admin page. One object collects metrics of its limits, queue, vendor calls and client. */
 export async function limitedApi(file: string, redisUrl: string | undefined): Promise<Express> {
   const redis = redisUrl ? new Redis(redisUrl) : undefined
   const storeFor = (prefix: string): Store =>
@@ -24,9 +24,9 @@ export async function limitedApi(file: string, redisUrl: string | undefined): Pr
       onRefused: ({ message }) => console.log(`the old version stays in force:\n${message}`),
     },
   })
-  // The names of users are no secret here; without reveal the page shows digests.
+  // User names are not secret here; without `reveal`, the page shows digests.
   const metrics = collectMetrics({ store, reveal: (name) => name.replace('@user/', 'user ') })
-  // Beside the metrics that the application shows already.
+  // In addition to the application's own metrics.
   prometheus(metrics, { registry: register })
   const latency = new Histogram({
     name: 'http_server_request_duration_seconds',
@@ -37,7 +37,7 @@ export async function limitedApi(file: string, redisUrl: string | undefined): Pr
   const { queue, admission } = reportQueue({ store, metrics, vendor, key })
 
   const app = express()
-  // In front of the limits, or they limit their own observers. In production, behind your authentication.
+  // In front of the limits, so that the admin page is not limited. In production, put it behind your authentication.
   app.use(
     '/limits',
     mount(createAdmin({ policies, metrics, queues: [queue], authorize: 'localhost' })),
@@ -50,16 +50,16 @@ export async function limitedApi(file: string, redisUrl: string | undefined): Pr
     next()
   })
 
-  // Limits in code, for what a policy file cannot say.
+  // Limits in code, for what a policy file cannot express.
   const answer = (_request: Request, response: Response) => void response.json({ answer: 42 })
   const shared = { store, key, observers: [metrics] }
   app.get(
     '/feed',
-    // While Redis is away everybody may read.
+    // While Redis is down, everybody may read.
     rateLimit({ ...shared, name: 'feed', limit: 1_000, window: '10s', failureMode: 'open' }),
     answer,
   )
-  // In production, `global` is a Redis that all regions reach.
+  // In production, `global` is a Redis that all regions can reach.
   const [local, global] = [storeFor('eu'), storeFor('global')]
   const inRegion = regionalStore({ region: 'eu', local, global, shares: { eu: 0.4, us: 0.4 } })
   app.get(

@@ -12,14 +12,14 @@ const ports = {
 }
 
 /**
- * Runs two instances of the API under traffic, until Ctrl-C or for SECONDS. Prometheus and
- * Alertmanager watch them. In each minute their Redis is frozen for five seconds.
+ * Runs two instances of the API under traffic, until Ctrl-C or for SECONDS. Prometheus and Alertmanager watch them. Every minute their Redis is
+ * frozen for five seconds.
  */
 export async function runFleet(): Promise<void> {
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void end())
   const redis = env.REDIS_URL ? undefined : startRedis(ports.api + 3)
   const redisUrl = redis ? `redis://127.0.0.1:${ports.api + 3}` : env.REDIS_URL
-  if (!redisUrl) console.log('There is no redis-server: each instance counts for itself.')
+  if (!redisUrl) console.log('redis-server is not installed: each instance counts separately.')
   await printAlerts(ports.api + 2)
   const instances = [ports.api, ports.api + 1].map((port) => `http://127.0.0.1:${port}`)
   await Promise.all([startApi(ports.api, redisUrl), startApi(ports.api + 1, redisUrl)])
@@ -49,10 +49,10 @@ export async function runFleet(): Promise<void> {
   await end()
 }
 
-/** An instance is a process of its own. */
+/** Each instance is a separate process. */
 async function startApi(port: number, redisUrl = ''): Promise<void> {
   const child = start(process.execPath, [...process.execArgv, String(process.argv[1])], {
-    // Prometheus in Docker comes from another address.
+    // Prometheus in Docker connects from another address.
     env: {
       ...env,
       ROLE: '',
@@ -65,12 +65,12 @@ async function startApi(port: number, redisUrl = ''): Promise<void> {
   })
   const isUp = once(child, 'message')
   const hasEnded = once(child, 'exit').then(() => {
-    throw new Error(`the API on port ${port} has ended`)
+    throw new Error(`the API on port ${port} has exited`)
   })
   await Promise.race([isUp, hasEnded])
 }
 
-/** Prints what Alertmanager tells, once: it tells of an alert again when another one of the same name begins or ends. */
+/** Prints each notification from Alertmanager once: it repeats an alert when another one with the same name starts or ends. */
 async function printAlerts(port: number): Promise<void> {
   const states = new Map<string, string>()
   const server = createServer(async (request, response) => {
@@ -85,7 +85,7 @@ async function printAlerts(port: number): Promise<void> {
   await once(server.listen(port), 'listening')
 }
 
-/** The part of a webhook of Alertmanager that is printed. */
+/** The part of an Alertmanager webhook that is printed. */
 interface Told {
   readonly alerts: readonly {
     readonly status: 'firing' | 'resolved'

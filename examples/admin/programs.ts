@@ -5,9 +5,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-/** Where the example and its programs listen. */
+/** Ports of the example and its programs. */
 export interface Ports {
-  /** Of the first instance of the API. The second has the next one, alerts go to the one after it, and Redis has the one after that. */
+  /** The first instance of the API. The next ports are for the second instance, alerts, and Redis. */
   readonly api: number
   readonly prometheus: number
   readonly alertmanager: number
@@ -16,7 +16,7 @@ export interface Ports {
 const folder = mkdtempSync(join(tmpdir(), 'sluice-fleet-'))
 const running: ChildProcess[] = []
 
-/** Starts a program that ends with the example. */
+/** Starts a program that stops with the example. */
 export function start(
   program: string,
   args: readonly string[],
@@ -31,7 +31,7 @@ export async function stopAll(): Promise<void> {
   const left = running.filter(({ exitCode, signalCode }) => exitCode === null && !signalCode)
   for (const child of left) {
     const ended = once(child, 'exit')
-    // What is frozen has to go on before it can end.
+    // A frozen program must continue before it can exit.
     child.kill('SIGCONT')
     child.kill('SIGTERM')
     await ended
@@ -39,19 +39,19 @@ export async function stopAll(): Promise<void> {
   rmSync(folder, { recursive: true, force: true })
 }
 
-/** The first of some programs that this machine has. */
+/** Returns the first program that is installed on this machine. */
 function find(names: readonly string[]): string | undefined {
   return names.find((name) => spawnSync(name, ['--version'], { stdio: 'ignore' }).status === 0)
 }
 
-/** A Redis of its own, which may be frozen. */
+/** A separate Redis, which can be frozen. */
 export function startRedis(port: number): ChildProcess | undefined {
   const program = find(['redis-server', 'valkey-server'])
   const args = ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no']
   return program ? start(program, args) : undefined
 }
 
-/** Starts Prometheus, unless one listens there already. Whether there is one. */
+/** Starts Prometheus, unless one is already listening. Returns whether there is one. */
 export async function startPrometheus(ports: Ports): Promise<boolean> {
   if (await isHealthy(ports.prometheus)) return true
   const program = find(['prometheus'])
@@ -63,7 +63,7 @@ export async function startPrometheus(ports: Ports): Promise<boolean> {
   return true
 }
 
-/** Starts Alertmanager, unless one listens there already. Whether there is one. */
+/** Starts Alertmanager, unless one is already listening. Returns whether there is one. */
 export async function startAlertmanager(ports: Ports): Promise<boolean> {
   if (await isHealthy(ports.alertmanager)) return true
   // Debian calls it by the longer name.
@@ -82,7 +82,7 @@ async function isHealthy(port: number): Promise<boolean> {
   return answer?.ok ?? false
 }
 
-/** The configuration of Docker's network, for this machine. */
+/** The configuration for Docker's network, adapted to this machine. */
 function configOf(name: string, { api, alertmanager }: Ports): string {
   const path = (file: string) => fileURLToPath(new URL(file, import.meta.url))
   const text = readFileSync(path(name), 'utf8')

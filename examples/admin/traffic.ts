@@ -5,7 +5,7 @@ interface Client {
   readonly perSecond: number
 }
 
-/** Who asks for what, and how often a second. */
+/** Clients with their requests, and how often per second. */
 const clients: readonly Client[] = [
   ...many(20, { user: 'user', method: 'GET', path: '/items', perSecond: 1 }),
   { user: 'acme', method: 'GET', path: '/items', perSecond: 8 },
@@ -25,12 +25,12 @@ function many(count: number, client: Client): readonly Client[] {
 }
 
 export interface Traffic {
-  /** How many answers each status has had. */
+  /** Number of answers by status. */
   readonly statuses: ReadonlyMap<number, number>
   stop(): void
 }
 
-/** Asks the instances of an API in turn until it is stopped. */
+/** Sends requests to the instances of an API in turn, until it is stopped. */
 export function startTraffic(urls: readonly string[]): Traffic {
   const statuses = new Map<number, number>()
   let turn = 0
@@ -43,7 +43,7 @@ export function startTraffic(urls: readonly string[]): Traffic {
   }
   const timers = clients.map(({ user, method, path, perSecond }) =>
     setInterval(() => {
-      // An instance that has ended is told of by its own output.
+      // An instance that has exited is reported by its own output.
       ask(user, method, path).catch(() => undefined)
     }, 1_000 / perSecond),
   )

@@ -15,11 +15,11 @@ interface Setting {
   readonly vendor: string
 }
 
-/** Asks the vendor, and never more often than it allows. */
+/** Calls the vendor, but never more often than allowed. */
 export function exchangeRates({ store, metrics, vendor }: Setting): RequestHandler {
   const outbound = createOutbound({
     ...{ name: 'vendor', limits: [{ limit: 4, window: '1s' }], store, observers: [metrics] },
-    // Short, so that the example shows calls that are refused.
+    // Short, so that the example shows refused calls.
     ...{ maxWait: '500ms', recovery: '2s' },
   })
   return async (_request, response) => {
@@ -28,7 +28,7 @@ export function exchangeRates({ store, metrics, vendor }: Setting): RequestHandl
   }
 }
 
-/** Reports that are too many wait in a queue. A worker makes each, and sends it by mail. */
+/** Excess reports wait in a queue. A worker creates each, and sends it by mail. */
 export function reportQueue({
   store,
   metrics,
@@ -49,7 +49,7 @@ export function reportQueue({
   return { queue, admission: createAdmission({ queue, monitor: '/jobs' }) }
 }
 
-/** What the third party refuses now and then, and after how many seconds it wants to be asked again. */
+/** Requests that the third party refuses now and then, with the seconds after which to retry. */
 const refusals = [
   { path: '/rates', each: 20, retryAfter: 1 },
   { path: '/mail', each: 3, retryAfter: 1 },

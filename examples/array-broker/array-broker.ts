@@ -12,7 +12,7 @@ import type {
 } from '@sluice/queue'
 import { ArrayWorker } from './array-worker.ts'
 
-/** A job, and all that the broker knows of it. */
+/** A job, and everything the broker knows about it. */
 interface Entry {
   readonly job: NewJob
   readonly terms: EnqueueTerms
@@ -23,7 +23,7 @@ interface Entry {
   running?: AbortController | undefined
 }
 
-/** Keeps jobs in an array, as a broker over a table would keep them in rows. */
+/** Keeps jobs in an array, just as a broker based on a table would keep them in rows. */
 export function arrayBroker(name = 'jobs'): Broker {
   return new ArrayBroker(name)
 }
@@ -164,7 +164,7 @@ class ArrayBroker implements Broker {
     const begin = async (): Promise<void> => {
       entry.hasBegun = true
     }
-    // No worker of another process can die here, so no run is ever interrupted.
+    // No worker of another process can die here, so runs are never interrupted.
     const delivery = { hasBegun: entry.hasBegun, interrupted: 0, begin }
     const settlement = await run(job, signal, delivery).catch(
       (error: unknown): Settlement => ({ outcome: 'dead', error: describe(error) }),
@@ -218,7 +218,7 @@ class ArrayBroker implements Broker {
     entry.terms.onExpired?.(entry.job)
   }
 
-  /** Comes before each call: nothing works after `close`, and old outcomes are forgotten. */
+  /** Runs before each call: nothing works after `close`, and old outcomes are dropped. */
   #look(): void {
     if (this.#isClosed) throw new SluiceError('SLUICE_BROKER_CLOSED', 'the broker was closed')
     const now = Date.now()
@@ -252,7 +252,7 @@ function isDead({ status }: Entry): boolean {
   return status.state === 'failed'
 }
 
-/** True if a job has waited longer than it was worth, and never began. */
+/** True if a job has expired without ever starting. */
 function isOverdue({ job, status, hasBegun }: Entry): boolean {
   return status.state === 'pending' && !hasBegun && (job.expiresAt ?? Infinity) <= Date.now()
 }

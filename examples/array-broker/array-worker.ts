@@ -1,6 +1,6 @@
 import type { BrokerWorker } from '@sluice/queue'
 
-/** The jobs of a broker, as its workers see them. */
+/** The jobs of a broker, as seen by its workers. */
 export interface WaitingJobs {
   /** Takes the next job that is due, and returns its run. */
   take(): Promise<void> | undefined
@@ -8,7 +8,7 @@ export interface WaitingJobs {
   nextAt(): number
 }
 
-/** Runs the jobs that a broker hands it, a number of them at once. */
+/** Runs the jobs of a broker, several at once. */
 export class ArrayWorker implements BrokerWorker {
   readonly #concurrency: number
   readonly #jobs: WaitingJobs
@@ -26,7 +26,7 @@ export class ArrayWorker implements BrokerWorker {
     })
   }
 
-  /** Takes as many jobs as it may, and looks again when the next one is due. */
+  /** Takes as many jobs as allowed, and checks again when the next one is due. */
   wake(): void {
     clearTimeout(this.#timer)
     while (!this.#isClosing && this.#running.size < this.#concurrency) {

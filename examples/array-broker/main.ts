@@ -1,4 +1,4 @@
-// A queue over a broker of its own: a worker runs five jobs, two at a time.
+// A queue with a custom broker: a worker runs five jobs, two at a time.
 import { createQueue, createWorker } from '@sluice/queue'
 import { arrayBroker } from './array-broker.ts'
 

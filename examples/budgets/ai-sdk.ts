@@ -9,7 +9,7 @@ type Stream = NonNullable<LanguageModelMiddleware['wrapStream']>
 type Part = Awaited<ReturnType<Stream>>['stream'] extends ReadableStream<infer P> ? P : never
 type Params = Parameters<Generate>[0]['params']
 
-/** The most tokens of an answer whose call names none. */
+/** Maximum tokens of an answer if the call sets none. */
 const maxAnswer = 1_000
 
 /**
@@ -51,7 +51,7 @@ export function tokenBudget(limiter: Limiter, key: string): LanguageModelMiddlew
 
 const costOf = (part: Part): number => ('delta' in part ? tokensIn(part.delta) : 0)
 
-/** Settles before the stream ends, whoever ends it. Without a report, the spent units count. */
+/** Settles before the stream ends, whoever ends it. Without a usage report, the spent units count. */
 async function* settling(parts: ReadableStream<Part>, budget: Reservation): AsyncGenerator<Part> {
   let total: number | undefined
   try {
@@ -69,11 +69,11 @@ function tokensOf({ inputTokens, outputTokens }: Usage): number | undefined {
   return input === undefined || output === undefined ? undefined : input + output
 }
 
-/** An error after which the SDK waits and tries again by itself, unless no wait helps. */
+/** An error after which the SDK waits and retries on its own, unless no wait helps. */
 function refusal(retryAfterMs: number): APICallError {
   const isRetryable = Number.isFinite(retryAfterMs)
   return new APICallError({
-    message: 'the budget of tokens is used up',
+    message: 'the token budget is used up',
     url: '',
     requestBodyValues: {},
     statusCode: 429,

@@ -1,11 +1,11 @@
-/** A request for a model, as far as the proxies read it. */
+/** A request to a model, as far as the proxies read it. */
 export interface Ask {
   readonly model: string
   readonly max_tokens: number
   readonly messages: readonly { readonly content: string }[]
 }
 
-/** Returns the request in a body, or `undefined` if the body is none. */
+/** Returns the request in a body, or `undefined` if the body is invalid. */
 export function askOf(body: unknown): Ask | undefined {
   const ask: Partial<Ask> = Object(body)
   const { max_tokens = -1, messages } = ask
@@ -18,7 +18,7 @@ export function askOf(body: unknown): Ask | undefined {
   return isAsk ? (ask as Ask) : undefined
 }
 
-/** Prices of a token in micro-dollars: whole numbers, so that no sum is rounded. */
+/** Prices per token in micro-dollars: whole numbers, so that sums are never rounded. */
 const prices = new Map([
   ['gpt-small', { input: 1, output: 4 }],
   ['claude-small', { input: 2, output: 8 }],
@@ -33,13 +33,13 @@ export const tokensIn = (text: string): number => Math.ceil(text.length / 4)
 export const promptOf = ({ messages }: Ask): number =>
   messages.reduce((sum, { content }) => sum + tokensIn(content), 0)
 
-/** The most tokens that the answer to a body can take. Other bodies hold 1, which comes back. */
+/** The maximum tokens that the answer to a body can take. Other bodies hold 1, which is returned. */
 export function tokensOf(body: unknown): number {
   const ask = askOf(body)
   return ask ? promptOf(ask) + ask.max_tokens : 1
 }
 
-/** The most micro-dollars that the answer to a body can cost. */
+/** The maximum cost of the answer to a body, in micro-dollars. */
 export function moneyOf(body: unknown): number {
   const ask = askOf(body)
   if (!ask) return 1

@@ -11,7 +11,7 @@ const requests = [
   ['too large', { max_tokens: 900 }],
 ] as const
 
-/** Sends requests to a proxy, and prints what each one leaves of the limits. */
+/** Sends requests to a proxy, and prints the remaining limits after each. */
 export async function showCosts(url: string, model: string): Promise<void> {
   console.log(`\nrequest        status  answer      left (${model})`)
   for (const [name, change] of requests) {
@@ -25,7 +25,7 @@ export async function showCosts(url: string, model: string): Promise<void> {
   }
 }
 
-/** A request that fails takes nothing. Its fields show what is left beside its own units. */
+/** A failed request takes nothing. Its fields show the remaining units without its own. */
 async function leftAt(url: string, model: string) {
   const probe = { ...ask, model, vendor: 'fail' }
   const { headers } = await send(url, probe)

@@ -9,7 +9,7 @@ export function expressProxy(vendor: string): Express {
   const app = express()
   app.post(
     '/v1/{*path}',
-    // The body tells the units.
+    // The body determines the units.
     express.json(),
     rateLimit({
       key: user((req) => req.get('x-user')),
@@ -30,7 +30,7 @@ export function expressProxy(vendor: string): Express {
         return
       }
       res.type('text/event-stream')
-      // It rejects if the client leaves. Then nobody waits for an answer.
+      // This rejects if the client disconnects. Then nobody waits for an answer.
       await pipeline(events, res).catch(() => undefined)
     },
   )

@@ -8,7 +8,7 @@ import { callVendor } from './paid-answer.ts'
 export async function fastifyProxy(vendor: string): Promise<FastifyInstance> {
   const app = fastify()
   await app.register(rateLimitPlugin, {
-    // The body tells the units, and Fastify has read it before this hook.
+    // The body determines the units, and Fastify has read it before this hook.
     hook: 'preHandler',
     key: user((request) => request.headers['x-user']?.toString()),
     policies: [

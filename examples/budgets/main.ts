@@ -1,6 +1,5 @@
-// Proxies to a model on Express and on Fastify, which limit tokens and money while the model streams.
-//   npm start -w examples/budgets              shows what some requests cost, and ends
-//   PORT=3000 npm start -w examples/budgets    then listens: Express on that port, and Fastify on the next one
+// Proxies to a model on Express and on Fastify, which limit tokens and money while the model streams. npm start -w examples/budgets shows what some
+// requests cost, and ends PORT=3000 npm start -w examples/budgets then listens: Express on that port, and Fastify on the next one
 import { once } from 'node:events'
 import type { Server } from 'node:http'
 import { showCosts } from './client.ts'

@@ -9,13 +9,13 @@ export async function callVendor(
   ask: Ask,
   limits: RequestDecision,
 ): Promise<Events | undefined> {
-  // The signal aborts if the client leaves, and so ends the work of the vendor too.
+  // The signal aborts if the client disconnects, which also ends the vendor's work.
   const { signal } = limits.budget('tokens')
   const call = { method: 'POST', body: JSON.stringify(ask), signal }
   const answer = await fetch(url, call).catch(() => undefined)
   if (answer?.ok && answer.body) return paidEvents(answer.body, ask, limits)
   await answer?.body?.cancel()
-  // Nothing was spent, so everything comes back.
+  // Nothing was spent, so everything is returned.
   await limits.budget('tokens').settle()
   await limits.budget('money').settle()
   return undefined
@@ -40,7 +40,7 @@ async function* paidEvents(
     // The vendor has cut the stream, or a budget has ended.
     yield 'event: error\ndata: {"error":{"type":"stream_ended"}}\n\n'
   } finally {
-    // Without a report of the vendor, the spent units count.
+    // Without a usage report from the vendor, the spent units count.
     const { usage } = reader
     await tokens.settle({ total: usage && usage.input + usage.output })
     await money.settle({ total: usage && usage.input * input + usage.output * output })
@@ -59,7 +59,7 @@ interface ModelEvent {
   } | null
 }
 
-/** Reads events, which may be cut anywhere. */
+/** Parses events, which may be split anywhere. */
 class ChunkReader {
   /** The tokens of the last chunk. */
   tokens = 0
@@ -68,7 +68,7 @@ class ChunkReader {
   #input: number | undefined
   #output: number | undefined
 
-  /** The tokens that the vendor has reported. */
+  /** The tokens reported by the vendor. */
   get usage(): { readonly input: number; readonly output: number } | undefined {
     const [input, output] = [this.#input, this.#output]
     return input === undefined || output === undefined ? undefined : { input, output }

@@ -8,10 +8,10 @@ interface VendorAsk extends Ask {
   readonly vendor?: 'cut' | 'no usage' | 'fail'
 }
 
-/** Tokens that the vendor charges for, and that are no part of the answer. */
+/** Tokens that the vendor charges for, but that are not part of the answer. */
 const thinking = 10
 
-/** A local server that speaks the streams of OpenAI and of Anthropic. A token has four characters. */
+/** A local server that streams like OpenAI and Anthropic. A token has four characters. */
 export function createVendor(): Server {
   return createServer(async (request, response) => {
     const ask = (await json(request)) as VendorAsk
@@ -26,7 +26,7 @@ export function createVendor(): Server {
   })
 }
 
-/** Sends an answer of 80 tokens, or `max_tokens` if these are fewer. Returns false if it cuts it. */
+/** Sends an answer of 80 tokens, or of `max_tokens` if lower. Returns false if it cuts the stream. */
 async function answer(
   response: ServerResponse,
   { max_tokens, messages, vendor }: VendorAsk,

@@ -8,7 +8,7 @@ const url = process.env.REDIS_URL
 const shared = url ? { store: redisStore(new Redis(url)) } : {}
 const app = express()
 
-// Pages of any origin may read the answers; `exposeHeaders` below lets them see the headers that tell how long to wait.
+// Pages of any origin may read the responses; `exposeHeaders` below lets them see how long to wait.
 app.use((_request, response, next) => {
   response.set('Access-Control-Allow-Origin', '*')
   next()
@@ -17,7 +17,7 @@ app.use((_request, response, next) => {
 // Everything: 100 requests a minute for each address.
 app.use(rateLimit({ ...shared, limit: 100, window: '1m' }))
 
-// Logging in, counted apart from everything else: 5 tries a minute for an account from an address, and 20 for the address.
+// Logins, counted separately: 5 attempts per minute for an account from one address, and 20 for the address.
 const logins = rateLimit({
   ...shared,
   policies: [
@@ -36,10 +36,10 @@ app.post('/login', express.json(), logins, (_request, response) => {
   response.status(401).json({ error: 'wrong password' })
 })
 
-// In place of a database: anybody can make up a key, so only those count that were issued.
+// Stands in for a database: anybody can make up a key, so only issued keys count.
 const issued = new Set(['a', 'b'])
 
-// The API: two quotas at once, all or nothing, by API key, else by address. A search costs 5 units.
+// The API: two quotas at once, all or nothing, by API key, otherwise by address. A search costs 5 units.
 const api = rateLimit({
   ...shared,
   key: firstOf(apiKey({ verify: (key) => issued.has(key) }), ip()),

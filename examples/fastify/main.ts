@@ -1,4 +1,4 @@
-// Fastify: a limit for everybody by address, routes with limits of their own, and one without.
+// Fastify: a limit for everybody by address, routes with their own limits, and one without.
 import {
   all,
   apiKey,
@@ -19,8 +19,8 @@ const app = fastify()
 // Everything, unknown URLs too: 100 requests a minute for each address.
 await app.register(rateLimitPlugin, { ...shared, limit: 100, window: '1m' })
 
-// Logging in: 5 tries a minute for an account from an address, and 20 for the address. The account stands in the body, which Fastify has read
-// before the hook `preHandler`: so the limits of routes are asked there. The address is counted before, at `onRequest`.
+// Logins: 5 attempts per minute for an account from one address, and 20 for the address. The account is in the body, which Fastify has read before
+// `preHandler`, so route limits are checked there. The address is counted earlier, in `onRequest`.
 await app.register(rateLimitPlugin, { ...shared, hook: 'preHandler', global: false })
 const account = user((request) => {
   const { body } = request
@@ -36,10 +36,10 @@ app.post('/login', { config: { rateLimit: logins } }, async (_request, reply) =>
   return reply.code(401).send({ error: 'wrong password' })
 })
 
-// In place of a database: anybody can make up a key, so only those count that were issued.
+// Stands in for a database: anybody can make up a key, so only issued keys count.
 const issued = new Set(['a', 'b'])
 
-// Two quotas at once, all or nothing, by API key, else by address. A search costs 5 units.
+// Two quotas at once, all or nothing, by API key, otherwise by address. A search costs 5 units.
 const search = {
   key: firstOf(apiKey({ verify: (key) => issued.has(key) }), ip()),
   cost: 5,

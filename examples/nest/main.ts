@@ -29,12 +29,12 @@ import { Redis } from 'ioredis'
 const url = process.env.REDIS_URL
 const shared = url ? { store: redisStore(new Redis(url)) } : {}
 
-// In place of a database: anybody can make up a key, so only those count that were issued.
+// Stands in for a database: anybody can make up a key, so only issued keys count.
 const issued = new Set(['a', 'b'])
 
 @Controller()
 class AppController {
-  // Logging in, beside the limit for everything: 5 tries a minute for an account from an address, and 20 for the address.
+  // Logins, in addition to the general limit: 5 attempts per minute for an account from one address, and 20 for the address.
   @Post('login')
   @RateLimit({
     combine: 'add',
@@ -54,7 +54,7 @@ class AppController {
     throw new UnauthorizedException('wrong password')
   }
 
-  // The API: two quotas at once, all or nothing, by API key, else by address. A search costs 5 units.
+  // The API: two quotas at once, all or nothing, by API key, otherwise by address. A search costs 5 units.
   @Get('api/search')
   @RateLimit({
     key: firstOf(apiKey({ verify: (key) => issued.has(key) }), ip()),
@@ -74,7 +74,7 @@ class AppController {
     return 'ok'
   }
 
-  // Guards are asked where there is a handler: with this one, for unknown paths too.
+  // Guards run only if there is a handler: with this one, unknown paths are limited too.
   @All('{*path}')
   unknown(): never {
     throw new NotFoundException()

@@ -1,4 +1,4 @@
-// node:http behind an adapter of its own: 5 requests per 10 seconds for each client.
+// node:http with a custom adapter: 5 requests per 10 seconds for each client.
 import { createServer } from 'node:http'
 import { rateLimit } from './rate-limit.ts'
 

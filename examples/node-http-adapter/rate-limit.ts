@@ -2,7 +2,7 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import type { GuardOptions, MaybePromise } from '@sluice/http'
 import { createGuard, NodeRequestContext, serve } from '@sluice/http/adapter'
 
-/** A request of `node:http`, with its method, which servers always have. */
+/** A `node:http` request with a method, which servers always have. */
 type NodeRequest = IncomingMessage & { readonly method: string; readonly url: string }
 
 /** Replies to a refused request in place of Sluice. */
@@ -10,7 +10,7 @@ export type RateLimitHandler = (request: NodeRequest, response: ServerResponse) 
 
 export type RateLimitOptions = GuardOptions<NodeRequest, RateLimitHandler>
 
-/** `node:http` has no router, so paths are matched as they are written. */
+/** `node:http` has no router, so paths are matched as written. */
 const routing = {
   caseSensitive: true,
   ignoreTrailingSlash: false,
@@ -19,7 +19,7 @@ const routing = {
 }
 
 /**
- * Limits the requests of a listener. Resolves to whether the request goes on.
+ * Limits the requests of a listener. Resolves to whether the request continues.
  * @example
  * const limit = rateLimit({ limit: 100, window: '1m' })
  * createServer(async (request, response) => {
@@ -37,13 +37,13 @@ export function rateLimit(
   return (request, response) => serve(new Context(whole(request), response), guard)
 }
 
-/** The types of Node leave `method` and `url` open, since responses that a client reads have none. */
+/** Node's types make `method` and `url` optional, since responses read by a client have none. */
 function whole(request: IncomingMessage): NodeRequest {
   const { method = 'GET', url = '/' } = request
   return Object.assign(request, { method, url })
 }
 
-/** One request of `node:http`, as Sluice sees it. Extend it to change how a request is read. */
+/** One `node:http` request, as Sluice sees it. Extend it to change how requests are read. */
 export class NodeContext extends NodeRequestContext<NodeRequest, RateLimitHandler> {
   readonly response: ServerResponse
   readonly route = undefined

@@ -3,9 +3,9 @@ import { createAdmission, createQueue, statusMonitor } from '@sluice/queue'
 import express, { type Express } from 'express'
 import type { Opened } from './open-broker.ts'
 
-/** An API that takes orders for reports, and lets their clients see how they are. */
+/** An API that accepts orders for reports, and shows clients their status. */
 export function reportApi({ broker, store }: Opened): Express {
-  // In place of a database: anybody can make up a key, so only those count that were issued.
+  // Stands in for a database: anybody can make up a key, so only issued keys count.
   const issued = new Set(['demo'])
   const who = firstOf(apiKey({ verify: (key) => issued.has(key) }), ip())
   const queue = createQueue({ broker, identity: who, maxDepth: 100 })

@@ -1,8 +1,7 @@
-// Orders are answered with 202 at once, a worker sees to them, and a client that waits as it is told polls for the results.
-//   npm start -w examples/queue                                  API, worker and client in one process, jobs in its memory
-//   REDIS_URL=redis://localhost npm start -w examples/queue      the same over BullMQ; ROLE=api, ROLE=worker or ROLE=client for one of them
-//   ROLE=outbound npm start -w examples/queue              calls to a third party within its quota; ROLE=vendor for that one alone, at VENDOR
-//   BROKER=rabbitmq npm start -w examples/queue                  the same over RabbitMQ and Redis; RABBITMQ_URL and REDIS_URL say where
+// Orders are answered with 202 at once, a worker handles them, and a client that obeys the waits polls for the results. npm start -w examples/queue
+// API, worker and client in one process, jobs in its memory REDIS_URL=redis://localhost npm start -w examples/queue the same over BullMQ; ROLE=api,
+// ROLE=worker or ROLE=client for one of them ROLE=outbound npm start -w examples/queue calls to a third party within its quota; ROLE=vendor for that
+// one alone, at VENDOR BROKER=rabbitmq npm start -w examples/queue the same over RabbitMQ and Redis; RABBITMQ_URL and REDIS_URL say where
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import { reportApi } from './api.ts'
@@ -38,7 +37,7 @@ async function serve(): Promise<void> {
   console.log(`Try:  curl -i -X POST ${url}/reports`)
   console.log(`and then its Location:  curl -i ${url}/jobs/…`)
 
-  /** Takes no more orders, lets the worker finish what it has begun, and ends. */
+  /** Accepts no more orders, lets the worker finish its jobs, and exits. */
   async function close(): Promise<void> {
     server?.close()
     await worker?.close()

@@ -7,14 +7,14 @@ import { Redis } from 'ioredis'
 export interface Opened {
   /** Where jobs are kept. */
   broker: Broker
-  /** Where limits are counted: connections of its own, since BullMQ's wait for ever and a limiter's must not. */
+  /** Where limits are counted: separate connections, since BullMQ's wait forever and a limiter's must not. */
   store: Store
   about: string
 }
 
 const name = 'reports'
 
-/** The broker that the environment names: `BROKER` is `memory`, `bullmq` or `rabbitmq`. */
+/** Opens the broker named in the environment: `BROKER` is `memory`, `bullmq` or `rabbitmq`. */
 export function openBroker({ BROKER, REDIS_URL, RABBITMQ_URL }: NodeJS.ProcessEnv): Opened {
   const kind = BROKER ?? (REDIS_URL ? 'bullmq' : 'memory')
   const url = REDIS_URL ?? 'redis://localhost'
@@ -24,7 +24,11 @@ export function openBroker({ BROKER, REDIS_URL, RABBITMQ_URL }: NodeJS.ProcessEn
   }
   const store = redisStore(new Redis(url))
   if (kind === 'bullmq') {
-    return { broker: bullmqBroker({ name, connection: url }), store, about: 'in Redis, by BullMQ' }
+    return {
+      broker: bullmqBroker({ name, connection: url }),
+      store,
+      about: 'in Redis, with BullMQ',
+    }
   }
   if (kind !== 'rabbitmq') throw new Error(`BROKER is memory, bullmq or rabbitmq, not ${kind}`)
   const connection = RABBITMQ_URL ?? 'amqp://localhost'

@@ -6,8 +6,8 @@ import { Redis } from 'ioredis'
 import { startVendor } from './vendor.ts'
 
 /**
- * Makes ten calls to a third party that allows 5 a second, and counts every call that is one too many.
- * @param env `VENDOR`: a third party that runs already; `REDIS_URL`: callers there share the quota
+ * Makes ten calls to a third party that allows 5 per second, and counts refused calls.
+ * @param env `VENDOR`: a running third party; `REDIS_URL`: callers that use it share the quota
  */
 export async function callVendor({ REDIS_URL, VENDOR }: NodeJS.ProcessEnv): Promise<void> {
   const vendor = VENDOR ? undefined : await startVendor({ limit: 5, windowMs: 1_000 })

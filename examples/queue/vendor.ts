@@ -8,7 +8,7 @@ export interface Vendor {
   close(): Promise<void>
 }
 
-/** A third party with a quota of its own: what comes too often gets 429. */
+/** A third party with its own quota: calls beyond it get a 429. */
 export async function startVendor({
   limit,
   windowMs,

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { createWorker, type Worker } from '@sluice/queue'
 import type { Opened } from './open-broker.ts'
 
-/** Makes the reports: five a second, however many processes do. */
+/** Creates the reports: five per second, however many processes there are. */
 export function reportWorker({ broker, store }: Opened): Worker {
   return createWorker({
     ...{ broker, store, limit: 5, window: '1s', concurrency: 10 },

@@ -4,11 +4,11 @@ import { Redis } from 'ioredis'
 
 export interface OpenStore {
   store: Store
-  /** Where counts live, for the line that says so. */
+  /** Where the counts are, for the startup message. */
   about: string
 }
 
-/** Redis when there is a URL, else the memory of this process. */
+/** Redis if there is a URL, otherwise the memory of this process. */
 export async function openStore(url: string | undefined): Promise<OpenStore> {
   if (url === undefined || url === '') {
     return {
@@ -27,7 +27,7 @@ export async function openStore(url: string | undefined): Promise<OpenStore> {
 }
 
 function withoutPassword(url: string): string {
-  if (!URL.canParse(url)) return 'an address that is no URL'
+  if (!URL.canParse(url)) return 'an address that is not a URL'
   const parsed = new URL(url)
   parsed.password = ''
   return parsed.href

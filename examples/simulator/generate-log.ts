@@ -1,17 +1,17 @@
-/** A kind of client: what all clients of it do. */
+/** A kind of client, and its behaviour. */
 interface Kind {
   readonly name: string
   readonly clients: number
   /** Times between the bursts of a client. */
   readonly bursts: number
   readonly burstEverySeconds: number
-  /** Requests of a burst, and the time between two of them. */
+  /** Requests of a burst, and the time between them. */
   readonly requests: number
   readonly everySeconds: number
   readonly target: string
 }
 
-/** 25 hours of an API: nearly all clients are slow, some come in bursts, one scrapes. */
+/** 25 hours of an API: nearly all clients are slow, some send bursts, one scrapes. */
 const kinds: readonly Kind[] = [
   {
     ...{ name: 'reader', clients: 1_700, bursts: 10, burstEverySeconds: 360 },
@@ -32,18 +32,18 @@ const kinds: readonly Kind[] = [
 ]
 
 const begin = Date.parse('2026-11-20T00:00:00Z')
-/** The last client begins after so many seconds, so that the log is longer than a day. */
+/** The last client starts after this many seconds, so that the log is longer than a day. */
 const lastBeginSeconds = 75_600
 const months = 'Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec'.split(' ')
 
-/** What is true of the log, and what the tools therefore have to find. */
+/** Facts about the log that the tools must find. */
 export interface GroundTruth {
   readonly requests: number
   readonly identities: number
-  /** Lines that are no request: somebody spoke TLS to the port of HTTP. */
+  /** Lines that are not requests: someone used TLS on the HTTP port. */
   readonly unreadable: number
   readonly scraper: string
-  /** The most requests of a client in 1 s, 10 s, 1 min and 1 h, by its kind. */
+  /** Maximum requests of a client in 1 s, 10 s, 1 min and 1 h, by kind. */
   readonly rates: Readonly<Record<string, readonly number[]>>
 }
 
@@ -60,14 +60,14 @@ export const groundTruth: GroundTruth = {
   },
 }
 
-/** Makes the log in the format `combined` of nginx: the same one each time. */
+/** Generates the log in nginx's `combined` format, always the same. */
 export function generateLog(): string {
   const lines: { readonly second: number; readonly text: string }[] = []
   let number = 0
   for (const kind of kinds) {
     for (let client = 0; client < kind.clients; client += 1) {
       const address = kind.name === 'scraper' ? groundTruth.scraper : addressOf(number)
-      // The clients of a kind are spread over the day, in no order that anybody could see.
+      // The clients of a kind are spread over the day, in no apparent order.
       const first =
         client === kind.clients - 1 ? lastBeginSeconds : (number * 7_919) % lastBeginSeconds
       for (let burst = 0; burst < kind.bursts; burst += 1) {

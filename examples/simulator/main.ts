@@ -3,12 +3,12 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { generateLog } from './generate-log.ts'
 
-// Writes a log and suggests limits for it, then tries them on the same log: as `npx sluice` does in a shell.
+// Writes a log, suggests limits for it, and tests them on the same log, like `npx sluice` in a shell.
 
 mkdirSync('logs', { recursive: true })
 writeFileSync('logs/access.log', generateLog())
 
-// The command `sluice` stands beside the entry of its package.
+// The command `sluice` is next to the package's entry.
 const entry = import.meta.resolve('@sluice/cli')
 const command = fileURLToPath(entry.replace(/index(\.\w+)$/, 'main$1'))
 

@@ -1,4 +1,4 @@
-// A limiter that counts in a store of its own: the sixth request within ten seconds is denied.
+// A limiter with a custom store: the sixth request within ten seconds is denied.
 import { createLimiter } from '@sluice/core'
 import { mapStore } from './map-store.ts'
 

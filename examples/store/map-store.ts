@@ -6,12 +6,12 @@ export interface MapStoreOptions {
   readonly clock?: () => number
 }
 
-/** Counts in a `Map` of texts, as a store over a key-value database would. */
+/** Counts in a `Map` of strings, like a store based on a key-value database. */
 export function mapStore({ clock = () => Date.now() }: MapStoreOptions = {}): Store {
   const stored = new Map<string, string>()
   let changing = Promise.resolve()
 
-  /** One request after another: here a database has its transaction, or its locks. */
+  /** One request after another: a database would use a transaction or locks here. */
   function transaction<T>(
     keys: readonly string[],
     decide: (states: WorkingSet, now: number) => T,
@@ -38,7 +38,7 @@ export function mapStore({ clock = () => Date.now() }: MapStoreOptions = {}): St
 }
 
 function ignore(): void {
-  // The caller gets the error. The next request begins after it either way.
+  // The caller receives the error. Either way, the next request starts after it.
 }
 
 async function load(
@@ -53,7 +53,7 @@ async function load(
   return found
 }
 
-/** A real database also forgets a key at its `endsAt`, such as by a time to live. */
+/** A real database also drops a key at its `endsAt`, for example with a TTL. */
 async function save(
   stored: Map<string, string>,
   changed: ReturnType<WorkingSet['changed']>,

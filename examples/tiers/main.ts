@@ -7,12 +7,12 @@ interface User {
   readonly plan: 'free' | 'premium'
 }
 
-/** A request, once it is known who asks. */
+/** A request with a known user. */
 interface Authenticated extends Request {
   user?: User
 }
 
-// In place of a database.
+// Stands in for a database.
 const users = new Map<string, User>([
   ['token-of-ann', { id: 'ann', plan: 'free' }],
   ['token-of-bob', { id: 'bob', plan: 'premium' }],
@@ -28,12 +28,12 @@ function authenticate(request: Authenticated, response: Response, next: NextFunc
 
 const app = express()
 
-// First, whoever asks: so that nobody can try tokens without end.
+// First, every address: so that nobody can try endless tokens.
 app.use(rateLimit({ name: 'address', limit: 100, window: '1m' }))
 
 app.use(authenticate)
 
-// Then, who it is: users by their id and plan, and the anonymous, who have no key, by their address.
+// Then, every client: users by id and plan, and anonymous clients, who have no key, by address.
 app.use(
   rateLimit({
     name: 'client',

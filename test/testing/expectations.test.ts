@@ -101,8 +101,8 @@ describe('expectLimited says that', () => {
     [withHeaders({ 'X-RateLimit-Remaining': '3' }), {}, "X-RateLimit-Remaining is '3', not 0"],
     [withHeaders({ RateLimit: '"burst";r=0;t=60' }), {}, "'burst' resets in 60 s, after the 10 s"],
     [refusal, { policy: 'day' }, "'burst' denied the request, not 'day'"],
-    [{ ...refusal, text: '{}' }, { policy: 'day' }, "the headers tell of 'burst', not of 'day'"],
-    [{ ...refusal, text: 'x' }, {}, 'the body is no JSON object'],
+    [{ ...refusal, text: '{}' }, { policy: 'day' }, "the headers name 'burst', not 'day'"],
+    [{ ...refusal, text: 'x' }, {}, 'the body is not a JSON object'],
     [{ ...refusal, text: '{"status":503}' }, {}, 'the body says status 503, but the status is 429'],
   ])('%#: %j', async (response, expectations, message) => {
     await expect(expectLimited(response, expectations)).rejects.toThrow(message)
@@ -153,10 +153,10 @@ it.each<[string, object, object]>([
 
 it.each<[object, object, string]>([
   [refusal, {}, "the body says that 'burst' denied the request"],
-  [withHeaders({}), { policy: 'day' }, "the headers tell of 'burst', not of 'day'"],
+  [withHeaders({}), { policy: 'day' }, "the headers name 'burst', not 'day'"],
   [withHeaders({}), { remaining: 4 }, "'burst' has 0 units left, not 4"],
-  [{ status: 200, headers: {} }, { remaining: 4 }, 'do not tell how many units are left'],
-  [{ status: 200, headers: {} }, { policy: 'x' }, "tell of no policy by its name, not of 'x'"],
+  [{ status: 200, headers: {} }, { remaining: 4 }, 'do not say how many units are left'],
+  [{ status: 200, headers: {} }, { policy: 'x' }, "name no policy, not 'x'"],
 ])('expectNotLimited says what is wrong: %#: %j', async (response, expectations, message) => {
   await expect(expectNotLimited(response, expectations)).rejects.toThrow(message)
 })
@@ -192,12 +192,14 @@ describe('fakeClock', () => {
   it('says so where a move would have no effect', () => {
     const lower = fakeClock({ now: 1 })
     const upper = fakeClock()
-    expect(() => lower.advance(1)).toThrow(/advance would move no limit, because another clock/)
+    expect(() => lower.advance(1)).toThrow(
+      /advance would have no effect on limits, because another clock/,
+    )
     upper.restore()
     lower.advance(1)
     expect(Date.now()).toBe(2)
     lower.restore()
-    expect(() => lower.set(3)).toThrow(/set came after restore\(\).*make a new clock/)
+    expect(() => lower.set(3)).toThrow(/set came after restore\(\).*create a new clock/)
   })
 
   it.each<[string, () => void]>([
@@ -215,7 +217,7 @@ describe('fakeClock', () => {
     const clock = fakeClock({ now: 1 })
     onTestFinished(() => clock.restore())
     fake()
-    expect(() => clock.advance('1m')).toThrow(/leave Date out of your fake timers/)
+    expect(() => clock.advance('1m')).toThrow(/exclude Date from your fake timers/)
     end()
     clock.restore()
     expect(Date.now()).toBeGreaterThan(1_000_000)

@@ -1,4 +1,4 @@
-/** What the example uses of `@cloudflare/workers-types`. */
+/** The part of `@cloudflare/workers-types` that the example uses. */
 declare module 'cloudflare:workers' {
   type Row = Readonly<Record<string, string | number>>
 

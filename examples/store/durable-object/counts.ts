@@ -6,12 +6,12 @@ type ManualChange = Extract<Change, { readonly op: 'reset' | 'block' }>
 type ReceiptChange = Exclude<Change, ManualChange>
 type SentReceipt = Pick<Receipt, 'at' | 'incarnation'>
 
-/** An outcome on its way: only plain objects travel between isolates. */
+/** An outcome to transfer: only plain objects can be sent between isolates. */
 export interface SentOutcome extends Omit<Outcome, 'policy' | 'receipt'> {
   readonly receipt: SentReceipt | undefined
 }
 
-/** A change on its way. */
+/** A change to transfer. */
 export type SentChange =
   | ManualChange
   | {
@@ -22,8 +22,8 @@ export type SentChange =
 const minuteMs = 60_000
 
 /**
- * Keeps counts. Cloudflare runs one object of a name in the whole world, and one event of it at a
- * time. A decision has no `await`, so no other one can come between.
+ * Keeps counts. Cloudflare runs one object per name worldwide, and one of its events at a time. A decision has no `await`, so no other one can
+ * interleave.
  */
 export class Counts extends DurableObject {
   #isSweepDue = false
@@ -50,7 +50,7 @@ export class Counts extends DurableObject {
     return this.#decide(change.checks, now, (states, at) => engine.change(states, change, at))
   }
 
-  /** Runs a minute after a decision, and then each minute while there are counts. */
+  /** Runs a minute after a decision, and then every minute while there are counts. */
   alarm(): void {
     this.#isSweepDue = false
     if (this.sweep(Date.now() - minuteMs) > 0) this.#sweepSoon()

@@ -4,7 +4,7 @@ import type { Counts, SentChange } from './counts.ts'
 
 export interface DurableObjectStoreOptions {
   /**
-   * Names the object that counts a check. All checks of a request must lead to one object.
+   * Returns the name of the object that counts a check. All checks of a request must use the same object.
    * @default one object counts everything
    */
   readonly objectOf?: (check: Pick<Check, 'key' | 'identity'>) => string
@@ -22,7 +22,7 @@ export function durableObjectStore(
   function objectFor(checks: readonly Pick<Check, 'key' | 'identity'>[]) {
     const [name = '', ...others] = new Set(checks.map(objectOf))
     if (others.length === 0) return namespace.getByName(name)
-    throw new Error('objectOf must return one name for all checks of a request')
+    throw new Error('objectOf must return the same name for all checks of a request')
   }
 
   return {
@@ -44,7 +44,7 @@ export function durableObjectStore(
   }
 }
 
-/** Replaces receipts, which are instances of a class, by plain objects. */
+/** Replaces receipts, which are class instances, with plain objects. */
 function sent(change: Change): SentChange {
   if (change.op === 'reset' || change.op === 'block') return change
   const checks = change.checks.map(({ receipt: { at, incarnation }, ...check }) => ({

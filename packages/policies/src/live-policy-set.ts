@@ -129,7 +129,7 @@ export class LivePolicySet implements LivePolicies {
   /**
    * Finds the current policies that count an identity, each with its key.
    * @param identity values by key name, such as { user: 'ada' }, or the digest of a key
-   * @throws SluiceError if a name is unknown, or a value is no identity
+   * @throws SluiceError if a name is unknown, or a value is not an identity
    */
   countsOf(identity: NamedIdentity): readonly CountedKey[] {
     return countsOf(identity, this.#sources.versions)

@@ -30,7 +30,7 @@ class QueueTable<Native> extends QueueObserverTable {
    * alone. @default a tenth of maxDepth, rounded up
    */
   maxDepthPerIdentity?: Option<number> = checkedElsewhere
-  /** Longest time that a job waits before it expires. @default '1h' */
+  /** Maximum time that a job waits before it expires. @default '1h' */
   maxAge?: Option<Duration, number> = durationOption('1h', windowMsOf)
   /** Time for which the outcome and idempotency key of a finished job are kept. @default '1h' */
   retention?: Option<Duration, number> = durationOption('1h', windowMsOf)

@@ -16,16 +16,16 @@ export interface LimitedExpectations {
 export interface NotLimitedExpectations {
   /** Status of refusals. @default 429 */
   readonly status?: number | undefined
-  /** Name of a policy that the headers tell of. @default the first one */
+  /** Name of a policy in the headers. @default the first one */
   readonly policy?: string | undefined
   /** Units that the policy has left. @default any */
   readonly remaining?: number | undefined
 }
 
 /**
- * Checks that a response is a whole refusal: its status, `Retry-After`, rate-limit headers and body
- * agree. Takes responses of fetch, Node, supertest, light-my-request, axios and undici.
- * @returns the rate limits that the headers tell of, with `retryAfterMs`
+ * Checks that a response is a complete refusal: status, `Retry-After`, rate-limit headers and body
+ * agree. Accepts responses of fetch, Node, supertest, light-my-request, axios and undici.
+ * @returns the rate limits in the headers, with `retryAfterMs`
  * @throws an Error that says in words all that was wrong
  * @example
  * const { retryAfterMs } = await expectLimited(await fetch(url), { policy: 'login' })
@@ -50,7 +50,7 @@ export async function expectLimited(
 
 /**
  * Checks that no rate limit refused a request.
- * @returns the rate limits that the headers tell of
+ * @returns the rate limits in the headers
  * @throws an Error that says in words all that was wrong
  * @example
  * await expectNotLimited(await fetch(url), { remaining: 4 })
@@ -110,7 +110,7 @@ function wrongRetryAfter({ fields }: ReadResponse, expected: number | 'none' | u
   return [`Retry-After is ${value} s, not ${expected} s`]
 }
 
-/** Headers may be left out, but not contradict each other. */
+/** Headers may be missing, but must not contradict each other. */
 function wrongFields(read: ReadResponse, { policies, retryAfterMs }: ParsedRateLimit): string[] {
   const wrong: string[] = []
   const field = read.fields.get('ratelimit')
@@ -146,13 +146,13 @@ function wrongPolicy(read: ReadResponse, parsed: ParsedRateLimit, policy: string
 function wrongBody(read: ReadResponse): string[] {
   if (!isProblem(read) || !read.body) return []
   const problem = parsedBody(read)
-  if (!problem) return [`the body is no JSON object, but its type is application/problem+json`]
+  if (!problem) return [`the body is not a JSON object, but its type is application/problem+json`]
   const status = Reflect.get(problem, 'status')
   if (status === read.status) return []
   return [`the body says status ${String(status)}, but the status is ${read.status}`]
 }
 
-/** The policies that a problem of the draft names. */
+/** Returns the policies named in a problem body of the draft. */
 function violatedPolicies(read: ReadResponse): readonly unknown[] {
   const problem = isProblem(read) ? parsedBody(read) : undefined
   const names: unknown = problem && Reflect.get(problem, 'violated-policies')
@@ -168,7 +168,7 @@ function parsedBody({ body = '' }: ReadResponse): object | undefined {
     const value: unknown = JSON.parse(body)
     return typeof value === 'object' && value !== null ? value : undefined
   } catch {
-    // A body that is no JSON is reported as such.
+    // A body that is not JSON is reported.
     return undefined
   }
 }
@@ -179,12 +179,12 @@ function named({ policies }: ParsedRateLimit, policy: string): ParsedPolicy | un
 
 function noPolicy({ policies }: ParsedRateLimit, policy: string): string {
   const names = policies.flatMap(({ name }) => (name === undefined ? [] : [name]))
-  const found = names.length === 0 ? 'no policy by its name' : quoted(names)
-  return `the headers tell of ${found}, not of ${quoted([policy])}`
+  const found = names.length === 0 ? 'no policy' : quoted(names)
+  return `the headers name ${found}, not ${quoted([policy])}`
 }
 
 function leftOf(policy: ParsedPolicy | undefined): string {
-  if (policy?.remaining === undefined) return 'the headers do not tell how many units are left'
+  if (policy?.remaining === undefined) return 'the headers do not say how many units are left'
   const name = policy.name === undefined ? 'the policy' : quoted([policy.name])
   return `${name} has ${policy.remaining} units left`
 }

@@ -9,11 +9,11 @@ import {
 
 /** Options of `fakeClock`. */
 export interface FakeClockOptions {
-  /** Time (ms since 1970) at which the clock stands. @default the time that `Date.now` tells */
+  /** Initial time (ms since 1970). @default the current `Date.now()` */
   readonly now?: number | undefined
 }
 
-/** A clock in the hand of a test. Called as a function, it returns its time in ms since 1970. */
+/** A clock controlled by a test. Called as a function, it returns its time in ms since 1970. */
 export interface FakeClock {
   (): number
   /**
@@ -26,18 +26,18 @@ export interface FakeClock {
    * @throws Error when `Date.now` does not go by this clock
    */
   set(now: number): void
-  /** Gives `Date.now` its own time back. */
+  /** Restores `Date.now`. */
   restore(): void
 }
 
-/** Clocks of this function, by either form of the package: they may lie over each other. */
+/** Clocks created by either build of the package: they may be stacked. */
 const clocks = processWide('@sluice/testing/clocks/1', () => new WeakSet<object>())
 
 const isNative = /\[native code\]\s*\}$/
 
 /**
- * Stops `Date.now` until `restore`, so that all limits in memory go by this clock. For other
- * stores, pass it as their option `clock`. Timers and `new Date()` keep the time of the machine.
+ * Stops `Date.now` until `restore`, so that all limits in memory use this clock. For other stores,
+ * pass it as their option `clock`. Timers and `new Date()` keep the real time.
  * @example
  * const clock = fakeClock()
  * clock.advance('1m')
@@ -49,7 +49,7 @@ export function fakeClock(options: FakeClockOptions = {}): FakeClock {
   if (!clocks.has(before) && !isNative.test(Function.prototype.toString.call(before))) {
     throw new Error(
       'fakeClock: fake timers or a mock have replaced Date.now, and two clocks would contradict each other; ' +
-        'move the time with them alone, or leave Date out of them ' +
+        'move time only with them, or exclude Date from them ' +
         "(vitest: toFake: ['setTimeout'], jest: doNotFake: ['Date'])",
     )
   }
@@ -64,7 +64,7 @@ export function fakeClock(options: FakeClockOptions = {}): FakeClock {
     },
     restore() {
       isRestored = true
-      // Another clock may have been put over this one: it asks this one once it is restored.
+      // Another clock may be stacked on this one: it uses this one once it is restored.
       if (Date.now === clock) Date.now = before
     },
   })
@@ -75,14 +75,14 @@ export function fakeClock(options: FakeClockOptions = {}): FakeClock {
   function move(method: string, to: number): void {
     const from = now
     now = to
-    // Not by identity: a mock may well tell the time of this clock.
+    // Not by identity: a mock may return the time of this clock.
     if (!isRestored && Date.now() === to) return
     now = from
     throw new Error(
       isRestored
-        ? `fakeClock: ${method} came after restore(), and would move no limit; make a new clock`
-        : `fakeClock: ${method} would move no limit, because another clock has replaced Date.now since; ` +
-            'restore the newer clock first, or leave Date out of your fake timers',
+        ? `fakeClock: ${method} came after restore(), and would have no effect on limits; create a new clock`
+        : `fakeClock: ${method} would have no effect on limits, because another clock has replaced Date.now since; ` +
+            'restore the newer clock first, or exclude Date from your fake timers',
     )
   }
 }

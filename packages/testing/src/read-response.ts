@@ -1,9 +1,9 @@
 import { invalid } from '@sluice/core'
 
-/** The parts of a response that expectations read, whatever library it comes from. */
+/** The parts of a response that expectations read, from any library. */
 export interface ReadResponse {
   readonly status: number
-  /** The lines of each field, by its name in lower case. */
+  /** The lines of each field, by lower-case name. */
   readonly fields: ReadonlyMap<string, string>
   /** The text of the body; `undefined` if it has been read, or is a stream. */
   readonly body: string | undefined
@@ -36,12 +36,12 @@ function fieldsOf(headers: object): ReadonlyMap<string, string> {
   )
 }
 
-/** `Headers` of fetch and axios list their fields themselves. */
+/** `Headers` of fetch and axios can list their fields. */
 function isIterable(headers: object): headers is Iterable<[string, unknown]> {
   return Symbol.iterator in headers
 }
 
-/** A text that is there, or the copy of a body of fetch that nobody has read. */
+/** Returns an existing text, or a copy of an unread fetch body. */
 async function bodyOf(response: unknown): Promise<string | undefined> {
   if (isOfFetch(response)) return response.bodyUsed ? undefined : await response.clone().text()
   for (const name of ['text', 'body', 'payload', 'data']) {
@@ -52,7 +52,7 @@ async function bodyOf(response: unknown): Promise<string | undefined> {
   return typeof data === 'object' && data !== null ? JSON.stringify(data) : undefined
 }
 
-/** Libraries bring a `Response` of their own, so that `instanceof` would miss some. */
+/** Libraries have their own `Response`, so `instanceof` would miss some. */
 function isOfFetch(response: unknown): response is Response {
   return typeof partOf(response, 'clone') === 'function'
 }

@@ -12,22 +12,22 @@ import { algorithmOf, unknownOutcome } from '@sluice/core/backend'
 
 /** Options of `denyAll`. */
 export interface DenyOptions {
-  /** Wait that refusals tell clients. @default '1m' */
+  /** Wait sent to refused clients. @default '1m' */
   readonly retryAfter?: Duration | undefined
 }
 
-/** A store for the tests of an application. A change holds for every limiter that counts in it. */
+/** A store for an application's tests. Changes apply to every limiter that uses it. */
 export interface TestStore extends Store {
   /** Admits every request: limits are off. */
   admitAll(): void
   /** Denies every request that costs something, whatever its limit. */
   denyAll(options?: DenyOptions): void
-  /** Counts as `memoryStore` does, from zero. */
+  /** Counts like `memoryStore`, from zero. */
   count(): void
 }
 
 /**
- * Creates a store that counts in memory until a test turns its limits off, or has them deny.
+ * Creates a store that counts in memory until a test switches its limits off or makes them deny.
  * @example
  * const store = testStore()
  * const app = createApp({ store })
@@ -64,7 +64,7 @@ function admitted(check: Check): Outcome {
   return { ...unknownOutcome(check), remaining: check.limit, resetMs: check.policy.windowMs }
 }
 
-/** Penalties deny nothing: a key that they block is refused in another way. */
+/** Penalties deny nothing: blocked keys are refused in another way. */
 function denied(check: Check, retryAfterMs: number): Outcome {
   const isPenalty = algorithmOf(check.policy).counts === 'strikes'
   if (isPenalty || check.cost === 0) return admitted(check)

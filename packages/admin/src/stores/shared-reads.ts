@@ -33,7 +33,7 @@ interface DeadLetterReads {
   forget(): void
 }
 
-/** Time (ms) for which an answer of a store is shared. */
+/** Time (ms) for which a store's answer is shared. */
 const ttlMs = 2_000
 /** A queue takes at most two Redis commands: many queues are read less often. */
 const ttlOfQueueMs = 1_000

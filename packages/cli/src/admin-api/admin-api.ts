@@ -19,7 +19,7 @@ export function fleetOptions(command: Command): Command {
 }
 
 export const fleetNotes = `The address is --url or SLUICE_ADMIN_URL. The token is in SLUICE_ADMIN_TOKEN, and is sent as
-Authorization: Bearer; on a terminal it is asked for if the API refuses a request without one.`
+Authorization: Bearer. If the API refuses a request without a token, the command prompts for it on a terminal.`
 
 interface Asked<Answer extends TSchema> {
   readonly answer: Answer

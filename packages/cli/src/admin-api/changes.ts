@@ -10,7 +10,7 @@ export function describeChange(change: Change, terminal: Terminal): string {
   const style = styleOf(terminal.stdout, terminal)
   if (differences.length === 0) return 'No differences.\n'
   const lines = differences.map(({ path, from, to, newCount }) => {
-    const anew = newCount ? style('yellow', ' (counts anew)') : ''
+    const anew = newCount ? style('yellow', ' (new count)') : ''
     return `  ${style('bold', onOneLine(path))}: ${style('red', plain(from))} → ${style('green', plain(to))}${anew}\n`
   })
   const touched = affected.policies.flatMap(({ policy, newlyDenied, newlyAllowed }) => [

@@ -19,12 +19,12 @@ export const apply: CliCommand = {
   usage: 'apply <file>',
   summary: 'Apply the limits of a policy file to a running fleet',
   notes: `Limits, bursts, modes, shares and overrides change without a deploy, all in one version, and no request
-loses its count. All else (algorithms, windows, keys, routes, new policies) needs the file to be deployed:
-sluice names it, and applies nothing unless --partial is given. Overrides made at run time stay.
-If somebody else changes the policies meanwhile, nothing is changed.
-${fleetNotes}\nIt needs the role policies.`,
+loses its count. Everything else (algorithms, windows, keys, routes, new policies) requires a deploy of the file:
+sluice lists it, and applies nothing without --partial. Overrides made at run time stay.
+If someone else changes the policies in the meantime, nothing is changed.
+${fleetNotes}\nRequires the role policies.`,
   examples: [
-    ['sluice apply sluice.yaml --reason "launch day"', 'shows the differences, and asks'],
+    ['sluice apply sluice.yaml --reason "launch day"', 'asks before applying'],
     ['sluice apply sluice.yaml --reason "launch day" --dry-run', 'shows the differences'],
     ['sluice apply sluice.yaml --reason "launch day" --yes', 'without confirmation, for CI'],
   ],

@@ -22,9 +22,9 @@ const listedClients = 10
 export const diff: CliCommand = {
   usage: 'diff <old> <new>',
   summary: 'Compare two policy files on access logs: what a change would do',
-  notes: `--fail-if bounds what the new file does and the old one does not: denied (requests that it refuses),
-clients (clients that it refuses, and that had no refusal), allowed (requests that it lets pass). A
-number, or a share of all with %. Exits with 1 when a bound is exceeded.
+  notes: `--fail-if bounds the changes by the new file: denied (newly refused requests), clients (clients that had
+no refusal before), allowed (newly allowed requests). A bound is a number, or a percentage of all with %.
+Exits with 1 if a bound is exceeded.
 
 ${logNotes}`,
   examples: [

@@ -18,8 +18,8 @@ interface DoctorOptions {
 export const doctor: CliCommand = {
   usage: 'doctor',
   summary: 'Find problems with a Redis server and the connection to it',
-  notes: `The address is in REDIS_URL (redis://user:password@host:port, rediss:// for TLS), or is asked for.
-It runs no command that is slow, and writes keys of its own alone, which expire after seconds.`,
+  notes: `The address is in REDIS_URL (redis://user:password@host:port, rediss:// for TLS); without it, the command
+prompts for it. It runs no slow commands, and writes only its own keys, which expire within seconds.`,
   examples: [
     ['sluice doctor', 'each finding, with its fix'],
     ['sluice doctor --api https://api.example.com/', 'also checks for a wrongly trusted proxy'],

@@ -9,7 +9,7 @@ import type { Terminal } from '../terminal/terminal.ts'
 import { jsonText } from '../terminal/text.ts'
 import type { CliCommand } from './command.ts'
 
-const notes = `${keyNotes}\n${fleetNotes}\nIt needs the role keys.`
+const notes = `${keyNotes}\n${fleetNotes}\nRequires the role keys.`
 
 export const inspect: CliCommand = {
   usage: 'inspect <key...>',
@@ -35,7 +35,7 @@ export const reset: CliCommand = {
   summary: 'Reset the counts of a key, and lift its block',
   notes,
   examples: [
-    ['sluice reset user ada --reason "ticket 4711"', 'shows the current state, and asks'],
+    ['sluice reset user ada --reason "ticket 4711"', 'asks before resetting'],
     [
       'sluice reset user ada --policy burst --reason "ticket 4711" --yes',
       'one policy, without confirmation',
@@ -65,7 +65,7 @@ export const block: CliCommand = {
   notes: `It needs a penalty in the policies, such as penalty: { after: never, key: user }. sluice reset lifts the block.
 ${notes}`,
   examples: [
-    ['sluice block user mallory --for 1h --reason scraping', 'asks, and blocks for an hour'],
+    ['sluice block user mallory --for 1h --reason scraping', 'asks, then blocks for an hour'],
   ],
   setUp(command) {
     actOptions(command).requiredOption('--for <duration>', `such as '10m' or '1d'`)

@@ -6,13 +6,13 @@ import { styleOf } from '../terminal/style.ts'
 import type { Terminal } from '../terminal/terminal.ts'
 import type { CliCommand } from './command.ts'
 
-const notes = `It is in force in the whole fleet a second later, and no request loses its count.
-${fleetNotes}\nIt needs the role policies.`
+const notes = `Takes effect in the whole fleet within a second, and no request loses its count.
+${fleetNotes}\nRequires the role policies.`
 
 export const off: CliCommand = killSwitch('off', {
   usage: 'off',
   summary: 'Let everything pass: no limit applies, and nothing is counted',
-  examples: [['sluice off --reason "the limits refuse customers"', 'asks, and lets all pass']],
+  examples: [['sluice off --reason "the limits refuse customers"', 'asks, then lets all pass']],
 })
 
 export const shadow: CliCommand = killSwitch('shadow', {
@@ -24,7 +24,7 @@ export const shadow: CliCommand = killSwitch('shadow', {
 export const on: CliCommand = killSwitch('none', {
   usage: 'on',
   summary: 'Enforce the limits again, after off or shadow',
-  examples: [['sluice on --reason "the file is right again"', 'asks, and enforces them again']],
+  examples: [['sluice on --reason "the file is right again"', 'asks, then enforces them']],
 })
 
 function killSwitch(kill: 'off' | 'shadow' | 'none', words: Omit<CliCommand, 'run'>): CliCommand {

@@ -38,10 +38,10 @@ const description = 'Test rate limits on access logs, and manage them in a runni
 
 const legend = `
 Exit codes:
-  0  done, and nothing wrong was found
-  1  found: a mistake in a file, a bound that is exceeded
-  2  not begun: an unknown option, a file that is not there
-  3  not finished: a server that does not answer (an error found, for doctor: 1)
+  0  finished, and found no problems
+  1  found a problem: a mistake in a file, or an exceeded bound
+  2  did not start: an unknown option, or a missing file
+  3  did not finish: a server did not answer (for doctor, this is a problem: 1)
 `
 
 /**

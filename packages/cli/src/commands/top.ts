@@ -22,9 +22,9 @@ interface TopOptions extends FleetOptions {
 export const top: CliCommand = {
   usage: 'top',
   summary: 'Show the busiest keys, live',
-  notes: `On a terminal it is shown anew until Ctrl-C; in a pipe, and with --once, it is one table.
-Keys are digests, unless collectMetrics({ reveal }) names them. Requests are those of all processes that the answer tells of.
-${fleetNotes}\nIt needs the role read.`,
+  notes: `On a terminal, the table refreshes until Ctrl-C; in a pipe, and with --once, it is printed once.
+Keys are digests, unless collectMetrics({ reveal }) names them. Requests cover all processes in the answer.
+${fleetNotes}\nRequires the role read.`,
   examples: [
     ['sluice top', 'the most denied keys of the last minute'],
     ['sluice top --by asked --window 1h --once', 'the busiest keys of an hour, once'],

@@ -9,10 +9,10 @@ import type { Terminal } from '../terminal/terminal.ts'
 import { section } from '../terminal/text.ts'
 import { type LogOptions, LogReader } from './log-reader.ts'
 
-export const logNotes = `Formats: auto (the first lines tell), common, combined, vhost-combined, pino-http, caddy, traefik,
+export const logNotes = `Formats: auto (detected from the first lines), common, combined, vhost-combined, pino-http, caddy, traefik,
 traefik-common, envoy, alb, cloudfront, json with --fields, or the log_format of nginx in quotes, with its
-$variables. A file
-may be packed with gzip; - is the standard input. Several files are merged by time.`
+$variables. Files may be
+compressed with gzip; - is standard input. Several files are merged by time.`
 
 export function addLogOptions(command: Command): Command {
   return command

@@ -24,7 +24,7 @@ export function isShared(status: number): boolean {
 }
 
 export interface Answer {
-  /** Policies of the answer, each with a name. */
+  /** Policies in the answer, each with a name. */
   readonly policies: readonly NamedPolicy[]
   /** Wait (ms) from now, if the answer has one. */
   readonly toldMs: number | undefined

@@ -1,4 +1,4 @@
-/** `closed`: the store is asked. `open`: it is not. `half-open`: one request asks it as a probe. */
+/** `closed`: the store is called. `open`: it is not. `half-open`: one request probes it. */
 export type BreakerState = 'closed' | 'open' | 'half-open'
 
 /** An event between a limiter and a store that is slow, gone, or back. Times are milliseconds. */

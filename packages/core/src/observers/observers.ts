@@ -57,9 +57,8 @@ export type CountedDecision = Omit<DecisionEvent, 'request' | 'key' | 'digest'>
 /** A request that passed uncounted. */
 export interface SkipEvent<Request = unknown> extends EventSource<Request> {
   /**
-   * `skip`: the option says so. `allow`: a list does. `preflight`: a CORS preflight, with
-   * `preflights: 'pass'`. `route`: the route has no limits. `no-key`: no client could be found to
-   * count.
+   * `skip`: by the option. `allow`: by a list. `preflight`: a CORS preflight, with `preflights:
+   * 'pass'`. `route`: the route has no limits. `no-key`: no client could be found to count.
    */
   readonly reason: 'skip' | 'allow' | 'preflight' | 'route' | 'no-key'
 }

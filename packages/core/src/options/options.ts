@@ -37,7 +37,7 @@ export function onOneLine(text: string): string {
   })
 }
 
-/** Control and format characters, separators of lines and paragraphs, and halves of characters. */
+/** Control and format characters, line and paragraph separators, and unpaired surrogates. */
 const unprintable = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu
 
 function kindOf(value: object): string {

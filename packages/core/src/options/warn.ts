@@ -15,7 +15,7 @@ export function warnOnce(message: string, topic: string = message): void {
   warn(message)
 }
 
-/** Writes a warning each time. The caller must not repeat it for a lasting fault. */
+/** Writes a warning each time. The caller ensures that a lasting fault does not repeat it. */
 export function warn(message: string): void {
   console.warn(`sluice: ${onOneLine(message)}`)
 }

@@ -21,7 +21,7 @@ export class Shares {
     )
     if (!this.#millionths.has(this.region)) {
       const names = [...this.#millionths.keys()].map(quote).join(', ') || 'none'
-      const legal = `one of the regions that shares names (${names})`
+      const legal = `one of the regions in shares (${names})`
       throw invalid({ option: 'region' }, region, legal)
     }
     const sum = [...this.#millionths.values()].reduce((all, one) => all + one, 0)

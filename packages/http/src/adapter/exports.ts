@@ -1,4 +1,4 @@
-// The exports of every adapter, beside those that know the types of its framework.
+// The exports of every adapter, besides those with the types of its framework.
 
 export {
   createLimiter,

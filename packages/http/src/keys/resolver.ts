@@ -30,7 +30,7 @@ export interface IdentityResolver<Native, Values extends unknown[] = [value: str
   /**
    * Returns the key of an identity, for `limiter.reset(key)` and for lists: `user(…).keyOf('ada')`
    * is `'@user/ada'`.
-   * @throws SluiceError if the value is no identity
+   * @throws SluiceError if the value is not an identity
    */
   keyOf(...values: Values): string
 }
@@ -101,7 +101,7 @@ function accept(key: ResolvedKey, resolver: object): string | undefined {
 /**
  * Returns a resolver's key for an identity; a list holds the values of a nested `all(…)`. Without
  * `keyOf` (a user's function, `firstOf(…)`), the value is the key itself.
- * @throws SluiceError if the value is no identity
+ * @throws SluiceError if the value is not an identity
  */
 export function keyOfIdentity<Native>(resolver: KeyResolver<Native>, value: unknown): string {
   if ('keyOf' in resolver && typeof resolver.keyOf === 'function') {

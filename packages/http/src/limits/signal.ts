@@ -91,7 +91,7 @@ export interface SmoothedSignal {
  * collection is not an overload.
  * @param owner the name of the options in messages, and a number that makes it unique
  * @param onReading called with every reading, once the last change has had time to take effect. It
- * returns whether it changed something: earlier samples do not show the effect
+ * returns whether it changed anything; if so, earlier samples are dropped
  */
 export function smoothed(
   settings: SettingsOf<SignalTable>,

@@ -47,7 +47,7 @@ export function keyNamesOf(guards: readonly LiveGuard[]): readonly string[] {
   return [...new Set(['ip', ...given])]
 }
 
-/** @throws SluiceError if a name is unknown, or a value is no identity */
+/** @throws SluiceError if a name is unknown, or a value is not an identity */
 export function countsOf(
   identity: NamedIdentity,
   { now, guards }: Pick<VersionSwitch, 'now' | 'guards'>,

@@ -163,7 +163,7 @@ export class JobRuns {
     for (const [index, { controller, isSettling }] of runs.entries()) {
       // A job that was just settled is `lost` as well.
       if (isSettling) continue
-      if (states[index] === 'lost') controller.abort(new LeaseLost('the job runs elsewhere by now'))
+      if (states[index] === 'lost') controller.abort(new LeaseLost('the job now runs elsewhere'))
       if (states[index] === 'stop') controller.abort(cancellation())
     }
   }

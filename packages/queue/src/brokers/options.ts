@@ -45,7 +45,7 @@ export class SharedTable extends KeptTable {
   /** The name of the queue: letters, digits, `.`, `_` and `-`. @default 'jobs' */
   name?: Option<string, string> = queueName
   /**
-   * Longest time (ms) that an enqueue or a lookup may take before it fails: 1 to 60,000.
+   * Maximum time (ms) for an enqueue or a lookup: 1 to 60,000.
    * @default 2_000
    */
   deadlineMs?: Option<number, number> = countOption(2_000, { min: 1, max: 60_000 })

@@ -77,7 +77,7 @@ class AdmissionTable<Native> {
   idempotency?: Option<IdempotencyOptions, SettingsOf<IdempotencyTable>> = objectOption(
     new IdempotencyTable(),
   )
-  /** Longest time that a request is held for `Prefer: wait`. @default '30s' */
+  /** Maximum time that a request is held for `Prefer: wait`. @default '30s' */
   maxWait?: Option<Duration, number> = durationOption('30s', waitBoundMs)
   /**
    * Maximum number of requests that this process holds for `Prefer: wait`. Further requests are

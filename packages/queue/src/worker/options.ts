@@ -43,7 +43,7 @@ class WorkerTable<Payload, Result> extends QueueObserverTable {
    */
   backoff?: Option<OptionsOf<BackoffTable>, Backoff> = backoffOf
   /**
-   * Longest time that a run may take. After that, the run's signal is aborted and the run fails.
+   * Maximum duration of a run. After that, the run's signal is aborted and the run fails.
    * @default '5m'
    */
   timeout?: Option<Duration, number> = durationOption('5m', timerMs)
@@ -58,9 +58,9 @@ class WorkerTable<Payload, Result> extends QueueObserverTable {
 }
 
 class BackoffTable {
-  /** Longest wait before the second attempt: at most `max`. @default '1s' */
+  /** Maximum wait before the second attempt: at most `max`. @default '1s' */
   base?: Option<Duration, number> = durationOption('1s', durationMs)
-  /** Longest wait before any attempt. @default '5m' */
+  /** Maximum wait before any attempt. @default '5m' */
   max?: Option<Duration, number> = durationOption('5m', timerMs)
 }
 

@@ -35,7 +35,7 @@ export interface PlannedRequests {
   readonly plan: Plan | undefined
 }
 
-/** Terms of one call, beside its requests. */
+/** Terms of one call, besides its requests. */
 export interface CallTerms {
   /** Grants of the only key, read beforehand because its slot is migrating. */
   readonly apart?: string

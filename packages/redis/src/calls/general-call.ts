@@ -69,7 +69,7 @@ const encodedPolicies = new WeakMap<
   { readonly limit: number; readonly setting: unknown; readonly json: string }
 >()
 
-/** Encodes a group as JSON. Values that are the same for every ask, as most are, are left out. */
+/** Encodes a group as JSON. Omits values that are the same for every ask, as most are. */
 function encodeGroup({ op, policies, asks }: Group): string {
   const allCostOne = asks.every(({ checks }) => checks.every(({ cost }) => cost === 1))
   const hasReceipts = op === 'refund' || op === 'release' || op === 'renew'

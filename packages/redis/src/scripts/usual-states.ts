@@ -43,7 +43,7 @@ export function luaSetting(check: Check, now = 0): number | string | undefined {
   return algorithmOf(check.policy).luaSetting?.(check, now)
 }
 
-/** A Lua twin that needs more than the file and the module of its own name. */
+/** A Lua twin that needs more than the file and module with its name. */
 interface LuaTwin {
   /** Files in `lua/algorithms/`, in dependency order. */
   files(encoding: Encoding): readonly AlgorithmFile[]

@@ -2,7 +2,7 @@ import { deepStrictEqual } from 'node:assert'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { inspect } from 'node:util'
 
-// Own assertions, since the kits run under any test runner. Each message says which promise broke.
+// Our own assertions, since the kits run under any test runner. Messages name the broken promise.
 
 /** Checks that two values are equal, deeply. */
 export function same(actual: unknown, expected: unknown, promise: string): void {
@@ -10,13 +10,13 @@ export function same(actual: unknown, expected: unknown, promise: string): void 
   throw new Error(`${promise}: expected ${shown(expected)}, but got ${shown(actual)}`)
 }
 
-/** Checks the fields of an object that are given; lists are compared item by item. */
+/** Checks the given fields of an object; lists are compared item by item. */
 export function like(actual: unknown, expected: object, promise: string): void {
   const wrong = differences(actual, expected, '')
   if (wrong.length > 0) throw new Error(`${promise}: ${wrong.join('; ')}`)
 }
 
-/** Taken here: a clock of a test may stop others. */
+/** Captured here, since a test's clock may replace them. */
 const monotonicNs = process.hrtime.bigint
 
 /** Waits, in real time, until a condition holds. */
@@ -54,7 +54,7 @@ function isEqual(actual: unknown, expected: unknown): boolean {
     deepStrictEqual(actual, expected)
     return true
   } catch {
-    // It throws for values that differ, and for nothing else.
+    // It throws only for values that differ.
     return false
   }
 }

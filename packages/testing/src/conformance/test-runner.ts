@@ -11,11 +11,11 @@ export interface TestRunner {
   readonly it?: It | undefined
 }
 
-/** The test runner of a kit whose tests wait, in real time, for later events. */
+/** The test runner of a kit whose tests wait for later events in real time. */
 export interface WaitingRunner extends TestRunner {
   /**
-   * The longest wait (ms), 1 to 600,000. Choose less than the timeout of a test, so that a failure
-   * names the missing event.
+   * Maximum wait (ms), 1 to 600,000. Choose less than the test timeout, so that a failure names the
+   * missing event.
    * @default 4_000
    */
   readonly waitMs?: number | undefined
@@ -25,7 +25,7 @@ export function waitMsOf({ waitMs }: WaitingRunner): number {
   return wholeNumber(orDefault(waitMs, 4_000), { option: 'waitMs' }, { min: 1, max: 600_000 })
 }
 
-/** @throws SluiceError if a function was not given, and there is no global one */
+/** @throws SluiceError if a function is missing and there is no global one */
 export function testRunner(
   options: TestRunner,
   where: string,

@@ -1,51 +1,51 @@
 import type { HistoryLine } from './history.ts'
 
-/** Promise of a policy. */
+/** The law of a policy. */
 export interface HistoryLaw {
-  /** Units in a window. A line may have a limit of its own. */
+  /** Units in a window. A line may have its own limit. */
   readonly limit: number
   readonly windowMs: number
   /** Units that a rolling window may hold beyond the limit. @default 0 */
   readonly extraUnits?: number
-  /** By how much (ms) the clock of the limiter may differ from that of the history. @default 1 */
+  /** Maximum difference (ms) between the limiter's clock and the history's. @default 1 */
   readonly toleranceMs?: number
 }
 
-/** A way in which a line breaks the law of its policy. */
+/** A way in which a line violates the law of its policy. */
 export type FindingKind =
-  /** More units than the law allows lie in one window for certain. */
+  /** One window certainly has more units than the law allows. */
   | 'over-limit'
-  /** A refusal, though all that may have been admitted leaves room. */
+  /** A refusal, although there was room even if everything possible was admitted. */
   | 'wrongful-refusal'
   /** A refusal after the wait of an earlier refusal, with no admission in between. */
   | 'broken-wait'
   /** An admission before the wait of an earlier refusal was over. */
   | 'overlong-wait'
-  /** Numbers of a line that contradict each other, or what was admitted. */
+  /** Numbers of a line that contradict each other, or the admitted units. */
   | 'contradiction'
 
-/** A line that the law of its policy does not allow. */
+/** A line that violates the law of its policy. */
 export interface Finding {
   readonly kind: FindingKind
   readonly message: string
   readonly line: HistoryLine
 }
 
-/** Findings about a history, with its numbers. */
+/** Findings about a history, with totals. */
 export interface HistoryReport {
   readonly lines: number
   readonly admittedUnits: number
   readonly refusals: number
-  /** Most units that one window of a key holds for certain. */
+  /** Maximum units that are certainly in one window of a key. */
   readonly fullest: number
-  /** `undecided`: the times of the history are too wide to tell. */
+  /** `undecided` if the history's times are too imprecise to tell. */
   readonly bound: 'kept' | 'violated' | 'undecided'
   readonly findings: readonly Finding[]
 }
 
 type Law = Required<HistoryLaw>
 
-/** A line whose times and numbers are filled in. */
+/** A line with all times and numbers filled in. */
 interface Event {
   readonly line: HistoryLine
   readonly start: number
@@ -55,9 +55,9 @@ interface Event {
 }
 
 /**
- * Checks a history of one or many processes against the laws of its policies. A decision lies
- * somewhere between `start` and `end`: only what holds wherever it lies is a finding.
- * @param laws by name of policy
+ * Checks a history of one or many processes against the laws of its policies. A decision happens at
+ * some time between `start` and `end`: a finding holds for every such time.
+ * @param laws by policy name
  */
 export function checkHistory(
   lines: readonly HistoryLine[],
@@ -139,7 +139,7 @@ class KeyHistory {
     this.findings.push({ kind, line, message: `${policy} of ${JSON.stringify(key)}: ${message}` })
   }
 
-  /** The most units that certainly lie in one window, and the first of them. */
+  /** Returns the maximum units that are certainly in one window, and the first of them. */
   #certainlyTogether(admissions: readonly Event[]): [number, Event | undefined] {
     const windowMs = this.#law.windowMs - this.#law.toleranceMs
     const byEnd = [...admissions].sort((a, b) => a.end - b.end)
@@ -148,7 +148,7 @@ class KeyHistory {
     let [units, most, next] = [0, 0, 0]
     let found: Event | undefined
     for (const first of admissions) {
-      // A reset that may lie in the window gives the units before it free.
+      // A reset that may be in the window frees the units before it.
       const until = this.#resets.reduce(
         (ms, { start, end }) => (end >= first.start ? Math.min(ms, start) : ms),
         first.start + windowMs,
@@ -178,19 +178,19 @@ class KeyHistory {
       if (decision !== 'allowed' && decision !== 'denied') continue
       const isAllowed = decision === 'allowed'
       const own = isAllowed ? cost : 0
-      // All that may count at the decision, the request itself among it if it was admitted.
+      // Everything that may count at the decision, including the request itself if it was admitted.
       const possible = starts(end) - ends(start - windowMs - toleranceMs)
       const freed = this.#resets.reduce(
         (ms, free) => (free.start <= end ? Math.max(ms, free.end) : ms),
         Number.NEGATIVE_INFINITY,
       )
       const oldest = Math.max(end - windowMs + toleranceMs, freed)
-      // Times of one millisecond say nothing of the order.
+      // Times within one millisecond say nothing about the order.
       const certain =
         Math.max(0, certainEnds(start - Math.max(toleranceMs, 0.001)) - certainStarts(oldest)) + own
       const taken = `at most ${possible} of ${limit} units were taken`
       if (!isAllowed && cost > 0 && possible + cost <= limit) {
-        this.#find('wrongful-refusal', event, `refused, though ${taken}`)
+        this.#find('wrongful-refusal', event, `refused, although ${taken}`)
       }
       const [waitMs, left] = [retryAfterMs ?? 0, remaining ?? 0]
       const isForEver = !isAllowed && retryAfterMs === null && cost <= limit && limit > 0
@@ -199,14 +199,14 @@ class KeyHistory {
         isAllowed && cost > limit + extraUnits && `admitted ${cost} units of ${limit}`,
         isAllowed && waitMs > 0 && 'admitted, with a wait',
         hasNoWait && `refused, with a wait of ${waitMs} ms`,
-        isForEver && 'refused for ever, though it fits the limit',
+        isForEver && 'refused forever, although it fits the limit',
         (left < 0 || left > limit) && `${left} of ${limit} units remain`,
-        !isAllowed && cost > 0 && left >= cost && `refused ${cost} units, though ${left} remain`,
+        !isAllowed && cost > 0 && left >= cost && `refused ${cost} units, although ${left} remain`,
         left > Math.max(0, limit + extraUnits - certain) &&
-          `${left} units remain, though ${certain} of ${limit} were taken`,
+          `${left} units remain, although ${certain} of ${limit} were taken`,
         remaining !== undefined &&
           left < Math.min(limit - possible, limit) &&
-          `${left} units remain, though ${taken}`,
+          `${left} units remain, although ${taken}`,
       ]
       for (const message of contradictions) {
         if (message) this.#find('contradiction', event, message)
@@ -238,7 +238,7 @@ class KeyHistory {
         this.#find('broken-wait', event, `refused after a wait of ${broken.line.retryAfterMs} ms`)
       }
       if (typeof line.retryAfterMs !== 'number' || start <= answeredAt) continue
-      // Of alike refusals, the one whose wait ends first says most.
+      // Of similar refusals, the one whose wait ends first is the most informative.
       const alike = told.findIndex((other) => other.cost === cost && other.limit === limit)
       const other = told[alike]
       if (!other) told.push(event)
@@ -276,7 +276,7 @@ function waitedAt({ line }: Event, deniedAt: number): number {
   return deniedAt + (line.retryAfterMs ?? Number.POSITIVE_INFINITY)
 }
 
-/** The most units that may lie in one window. */
+/** Returns the maximum units that may be in one window. */
 function possiblyTogether(admissions: readonly Event[], windowMs: number): number {
   const ends = prefixSums(admissions, ({ end }) => end)
   const starts = prefixSums(admissions, ({ start }) => start)
@@ -286,7 +286,7 @@ function possiblyTogether(admissions: readonly Event[], windowMs: number): numbe
   )
 }
 
-/** Units of all events whose time is at most the one asked for. */
+/** Returns the units of all events up to a time. */
 function prefixSums(events: readonly Event[], timeOf: (event: Event) => number) {
   const sorted = [...events].sort((a, b) => timeOf(a) - timeOf(b))
   const sums = [0]

@@ -1,8 +1,8 @@
-/** Answer to a request; `reset` is a reset of its key, and no request. */
+/** The answer to a request; `reset` is a reset of its key, not a request. */
 export type HistoryDecision =
   | 'allowed'
   | 'denied'
-  /** Admitted, and its units were given back by `end`, or may have been. */
+  /** Admitted, and its units were, or may have been, given back by `end`. */
   | 'refunded'
   /** Nobody saw the answer. */
   | 'unknown'
@@ -22,9 +22,9 @@ export interface HistoryLine {
   readonly cost?: number
   /** Limit of this request. @default the limit of the law */
   readonly limit?: number
-  /** Units that the answer says are left. */
+  /** Remaining units, according to the answer. */
   readonly remaining?: number
-  /** Wait (ms) that the answer gives; `null` if the request can never pass. */
+  /** Wait (ms) in the answer; `null` if the request can never pass. */
   readonly retryAfterMs?: number | null
   /** Replaces an earlier line of the same process with the same id. */
   readonly id?: string | number
@@ -33,9 +33,9 @@ export interface HistoryLine {
 const decisions: readonly unknown[] = ['allowed', 'denied', 'refunded', 'unknown', 'reset']
 
 /**
- * Reads the lines of a history. A last line without an end is left out, since its process may have
+ * Parses the lines of a history. An unterminated last line is ignored, since its process may have
  * been killed.
- * @throws {TypeError} if a line is no JSON, or a field is missing or of the wrong type
+ * @throws {TypeError} if a line is not JSON, or a field is missing or has the wrong type
  */
 export function readHistory(text: string): readonly HistoryLine[] {
   const lines = text.split('\n').slice(0, -1)

@@ -5,26 +5,26 @@ import type { GuardOptions, LivePolicies } from '@sluice/http'
 import type { FakeClock } from '../../fake-clock.ts'
 import { until } from '../assertions.ts'
 
-/** Options that every adapter takes. Their functions read nothing of the framework's request. */
+/** Options that every adapter accepts. Their functions do not read the framework's request. */
 export type AdapterLimits = Exclude<GuardOptions<object>, { policies: LivePolicies }>
 
-/** An application of one test. Its handler serves `GET /`, and so HEAD; all else is 404. */
+/** The application for one test. Its handler serves `GET /` and HEAD; everything else is 404. */
 export interface AdapterSetup {
-  /** Limits of the whole application, in the order in which they are asked. */
+  /** Limits of the whole application, in the order in which they are checked. */
   readonly limits: readonly AdapterLimits[]
   /**
-   * Called when a request reaches the handler. The handler answers with this status, and the text
-   * `hello`. An exception here is an error of the handler.
+   * Called when a request reaches the handler. The handler answers with this status and the text
+   * `hello`. An exception here is a handler error.
    */
   handle(): MaybePromise<number>
   /**
-   * To be called by the error handling of the framework, which then answers 500 with the message of
-   * the error as text.
+   * The framework's error handling must call this, and then answer 500 with the error message as
+   * text.
    */
   onError(error: unknown): void
 }
 
-/** An application that listens on 127.0.0.1, without a proxy in front of it. */
+/** An application that listens on 127.0.0.1, without a proxy in front. */
 export interface ServedApp {
   /** `http://127.0.0.1:` and the port. */
   readonly url: string
@@ -38,13 +38,13 @@ export interface Question {
   readonly method?: string
   readonly path?: string
   readonly headers?: Readonly<Record<string, string>>
-  /** The address of the client. @default '127.0.0.1' */
+  /** The client's address. @default '127.0.0.1' */
   readonly from?: string
-  /** Text that is sent as JSON. @default none */
+  /** Text to send as JSON. @default none */
   readonly body?: string
-  /** Connections to send it on. @default one of its own, which ends with the response */
+  /** Connections to use. @default a new one, which ends with the response */
   readonly agent?: Agent
-  /** Aborted: the client leaves. */
+  /** If aborted, the client disconnects. */
   readonly signal?: AbortSignal
 }
 
@@ -57,7 +57,7 @@ export interface Answer {
 /** One test of an adapter. */
 export type AdapterCase = (bench: AdapterBench) => Promise<void>
 
-/** Tests by their names. */
+/** Tests by name. */
 export type AdapterCases = Readonly<Record<string, AdapterCase>>
 
 /** The applications of one test, and their clock. */
@@ -104,7 +104,7 @@ export class AdapterBench {
     return new Asking(app.url)
   }
 
-  /** One connection, which stays open from request to request, until the test is over. */
+  /** One connection, which stays open across requests until the test ends. */
   connection(): Agent {
     const agent = new Agent({ keepAlive: true, maxSockets: 1 })
     this.#agents.push(agent)
@@ -140,7 +140,7 @@ export class Asking {
     return { status: response.statusCode ?? 0, headers: response.headers, body }
   }
 
-  /** The statuses of several requests, one after the other. */
+  /** Returns the statuses of several consecutive requests. */
   async statuses(count: number, question?: Question): Promise<number[]> {
     const statuses: number[] = []
     for (let i = 0; i < count; i += 1) statuses.push((await this.ask(question)).status)

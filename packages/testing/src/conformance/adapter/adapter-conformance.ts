@@ -12,7 +12,7 @@ export interface AdapterConformanceOptions extends WaitingRunner {
   readonly serve: Serve
 }
 
-/** 2026-11-20T17:30:00.250Z, so that rounding to seconds shows. */
+/** 2026-11-20T17:30:00.250Z, so that rounding to seconds is visible. */
 const startMs = 1_795_195_800_250
 
 const parts = {
@@ -25,7 +25,7 @@ const parts = {
 
 /**
  * Describes the tests that every adapter must pass, over real sockets. They compare statuses,
- * header fields and bodies byte for byte, and try keys, skips, failures of the store, leases and
+ * header fields and bodies byte for byte, and cover keys, skips, store failures, leases and
  * refunds.
  * @example
  * adapterConformance({ describe, it, serve: async ({ limits, handle, onError }) => {

@@ -15,7 +15,7 @@ const statusOfHandler: AdapterCases = Object.fromEntries(
   ]),
 )
 
-/** Requests that pass, and the fields that they get. */
+/** Tests for requests that pass, and their fields. */
 export const admission: AdapterCases = {
   async 'tells a first request where it stands, byte for byte'(bench) {
     const app = await bench.limited({ limit: 100, window: '1m', algorithm: 'fixed-window' })

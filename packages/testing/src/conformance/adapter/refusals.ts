@@ -54,7 +54,7 @@ function refusesHead(own: Pick<AdapterLimits, 'message'>): AdapterCase {
   }
 }
 
-/** Statuses, fields and bodies of refused requests. */
+/** Tests for statuses, fields and bodies of refused requests. */
 export const refusals: AdapterCases = {
   async 'refuses the sixth request in a window of five with a problem that no cache keeps'(bench) {
     const app = await bench.limited({ limit: 5, window: '30s', algorithm: 'fixed-window' })
@@ -139,7 +139,7 @@ export const refusals: AdapterCases = {
   },
 }
 
-/** A store that is gone, in the two ways in which stores go. */
+/** A failing store, which either throws or rejects. */
 const failing: Readonly<Record<string, Store>> = {
   throws: { apply: refuse, change: refuse },
   rejects: { apply: async () => refuse(), change: async () => refuse() },
@@ -149,7 +149,7 @@ function refuse(): never {
   throw new Error('connection refused')
 }
 
-/** Answers while the store is away. */
+/** Tests for responses while the store is unavailable. */
 export const storeFailures: AdapterCases = Object.fromEntries(
   Object.entries(failing).flatMap(([how, store]): [string, AdapterCase][] => [
     [

@@ -10,7 +10,7 @@ import {
 const from = '127.0.0.2'
 const one = { limit: 1, window: '1m' } as const
 
-/** A function of the options that fails, in the two ways in which functions fail. */
+/** An option function that fails, which either throws or rejects. */
 const failing: Readonly<Record<string, () => MaybePromise<never>>> = {
   throws() {
     throw new Error('a mistake')
@@ -40,7 +40,7 @@ const handsOn: AdapterCases = Object.fromEntries(
   ),
 )
 
-/** The parts of a request that limits depend on. */
+/** Tests for the parts of a request that limits depend on. */
 export const requests: AdapterCases = {
   async 'counts each client address apart'(bench) {
     const app = await bench.limited(one)

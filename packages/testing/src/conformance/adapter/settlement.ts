@@ -47,7 +47,7 @@ class CountedStore {
 const inFlight = { name: 'in-flight', algorithm: 'concurrency', limit: 2 } as const
 const counted = { name: 'counted', limit: 5, window: '1m' } as const
 
-/** The leases and the units that are settled when a response is over. */
+/** Tests for leases and units that are settled when a response ends. */
 export const settlement: AdapterCases = {
   async 'refuses one request more than may be in flight, until one has ended'(bench) {
     const { app, handler, leases } = await holding(bench)

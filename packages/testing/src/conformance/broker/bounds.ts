@@ -3,7 +3,7 @@ import { type BrokerCases, done, newJob, roomy } from './broker-bench.ts'
 
 const idempotency = { key: 'order-1', fingerprint: 'a' }
 
-/** Admission of jobs: the bounds of the queue, and idempotency keys. */
+/** Tests for the admission of jobs: bounds of the queue, and idempotency keys. */
 export const bounds: BrokerCases = {
   async 'never takes more jobs than its bound, whoever asks at once'(bench) {
     const terms = { ...roomy, maxDepth: 20 }

@@ -14,21 +14,21 @@ import type {
 } from '@sluice/queue'
 import { like, same, until } from '../assertions.ts'
 
-/** A broker for one test: an empty queue of its own. */
+/** A broker for one test, with its own empty queue. */
 export interface OpenedBroker {
   readonly broker: Broker
   /** Opens another broker of the same queue, as in another process. @default the broker itself */
   openTwin?(): MaybePromise<Broker>
-  /** Lets go of all else that was opened. The broker is closed before. */
+  /** Releases everything else that was opened, after the broker is closed. */
   close?(): MaybePromise<unknown>
 }
 
-/** Tests of a broker by their names. */
+/** Tests of a broker, by name. */
 export type BrokerCases = Readonly<Record<string, (bench: BrokerBench) => Promise<void>>>
 
 export const done: Settlement = { outcome: 'done', result: null }
 
-/** Terms that no test comes near. */
+/** Terms that no test reaches. */
 export const roomy: EnqueueTerms = {
   maxDepth: 1_000,
   maxDepthPerIdentity: 1_000,
@@ -40,7 +40,7 @@ export function newJob(fields: Partial<NewJob> = {}): NewJob {
   return { ...job, enqueuedAt: Date.now(), ...fields }
 }
 
-/** A broker in one test, its workers, and the questions that tests ask it. */
+/** A broker in one test, with its workers and helpers for tests. */
 export class BrokerBench {
   readonly broker: Broker
   readonly #opened: OpenedBroker
@@ -68,7 +68,9 @@ export class BrokerBench {
     return worker
   }
 
-  /** Ends each run by the next settlement, and all later ones by the last. Returns the runs. */
+  /**
+   * Ends each run with the next settlement, and all later runs with the last one. Returns the runs.
+   */
   settling(...settlements: readonly Settlement[]): Job[] {
     const runs: Job[] = []
     this.work(async (job) => {
@@ -99,7 +101,7 @@ export class BrokerBench {
     return until(promise, holds, this.#waitMs)
   }
 
-  /** Closes all. A run that never ends is abandoned. */
+  /** Closes everything. A run that never ends is abandoned. */
   async end(): Promise<void> {
     const closing = this.#workers.map((worker) => worker.close())
     await this.#within(Promise.all(closing))

@@ -3,7 +3,7 @@ import type { Delivery } from '@sluice/queue'
 import { like, same } from '../assertions.ts'
 import { type BrokerCases, done, newJob, roomy } from './broker-bench.ts'
 
-/** The runs of jobs, and their outcomes. */
+/** Tests for the runs of jobs, and their outcomes. */
 export const delivery: BrokerCases = {
   async 'runs a job once, and keeps its outcome'(bench) {
     const job = await bench.enqueued()
@@ -88,7 +88,7 @@ export const delivery: BrokerCases = {
     const attempts = runs.map(({ attempt }) => attempt)
     same(attempts, [1, 1], 'attempts of a job that is postponed')
     const [first = 0, second = 0] = runs.map(({ at }) => at)
-    // A timer may fire early by a fraction.
+    // A timer may fire slightly early.
     same(second - first > 95, true, 'a job that is postponed by 100 ms runs no earlier')
   },
 

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { like, same } from '../assertions.ts'
 import { type BrokerCases, done, newJob, roomy } from './broker-bench.ts'
 
-/** Dead letters, cancelled jobs, and their records. */
+/** Tests for dead letters, cancelled jobs, and their records. */
 export const endings: BrokerCases = {
   async 'keeps dead letters, the newest first, and runs one again on demand'(bench) {
     const { broker } = bench

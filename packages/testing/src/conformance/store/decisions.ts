@@ -3,7 +3,7 @@ import type { StoreCases } from './store-bench.ts'
 
 const never = Number.POSITIVE_INFINITY
 
-/** The decision over one request. */
+/** Tests for the decision on one request. */
 export const decisions: StoreCases = {
   async 'admits the limit and refuses the next, until the wait is over'(bench) {
     const limiter = bench.limiter({ name: 'p', limit: 3 })
@@ -126,7 +126,7 @@ export const decisions: StoreCases = {
   },
 }
 
-/** Keys that a delimiter, an escape, a collation or a normal form of Unicode may take for one. */
+/** Keys that a delimiter, escaping, collation or Unicode normalisation may confuse. */
 const lookalikes = [
   ...['a:b', 'a', 'b', 'a:', ':a', '{a}', 'a\0', 'a|b', 'a*', '\ud800', '\udfff', '%3a'],
   ...['A', 'a ', ' a', '\u00e9', 'e\u0301', 'e', '\ufb01', 'fi', '\u00df', 'ss', '1', '01'],

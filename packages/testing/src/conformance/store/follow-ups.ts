@@ -1,7 +1,7 @@
 import { like, same } from '../assertions.ts'
 import type { StoreCases } from './store-bench.ts'
 
-/** Changes to units that were taken before: refunds, charges, resets. */
+/** Tests for changes to taken units: refunds, charges, resets. */
 export const followUps: StoreCases = {
   async 'gives back once what a decision took'(bench) {
     const limiter = bench.limiter({ name: 'p', limit: 3 })
@@ -51,7 +51,7 @@ export const followUps: StoreCases = {
   },
 }
 
-/** Tests of the algorithms whose units come back with time. */
+/** Tests for algorithms whose units return over time. */
 export const forUnits: StoreCases = {
   async 'gives back a part of what a decision took'(bench) {
     const limiter = bench.limiter({ name: 'p', limit: 5 })
@@ -85,7 +85,7 @@ export const forUnits: StoreCases = {
   },
 }
 
-/** Tests of the algorithms that count leases. */
+/** Tests for algorithms that count leases. */
 export const forLeases: StoreCases = {
   async 'ends a lease, and prolongs one'(bench) {
     const limiter = bench.limiter({ name: 'p', limit: 1 })

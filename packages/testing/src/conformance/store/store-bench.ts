@@ -24,10 +24,10 @@ export interface TestedPolicy {
 /** One test of a store. */
 export type StoreCase = (bench: StoreBench) => Promise<void>
 
-/** Tests by their names. */
+/** Tests by name. */
 export type StoreCases = Readonly<Record<string, StoreCase>>
 
-/** A store in one test of one algorithm, and the questions that tests ask it. */
+/** A store in one test of one algorithm, with helpers for tests. */
 export class StoreBench {
   readonly store: Store
   readonly clock: FakeClock
@@ -40,24 +40,24 @@ export class StoreBench {
     this.algorithm = algorithm
   }
 
-  /** A wait for a lease is a hint, and leases do not come back with time. */
+  /** The wait for a lease is a hint, and leases do not return over time. */
   get isExact(): boolean {
     return !takesLeases(this.algorithm)
   }
 
-  /** The longest (ms) that a unit of a policy of one minute counts. */
+  /** Maximum time (ms) for which a unit counts with a one-minute policy. */
   get lifeMs(): number {
     return Math.max(
       ...this.limiter({ name: 'p', limit: 1 }).policies.map(algorithms[this.algorithm].lifeMs),
     )
   }
 
-  /** The first failure of the store: a limiter would decide without it, and hide the failure. */
+  /** The first store failure: a limiter would decide without the store, and hide it. */
   get failure(): Error | undefined {
     return this.#failure
   }
 
-  /** A limiter whose policies all count by the algorithm. It waits for a slow store. */
+  /** A limiter whose policies all use the algorithm. It waits for a slow store. */
   limiter(...policies: readonly TestedPolicy[]): Limiter {
     return this.limiterOver(this.store, policies)
   }
@@ -90,7 +90,7 @@ function describeCause({ message, cause }: Error): string {
   return cause instanceof Error ? cause.message : message
 }
 
-/** The parts of an outcome that every store must agree on. */
+/** The parts of an outcome on which all stores must agree. */
 export function comparable(outcome: Outcome | PeekedOutcome): object {
   const { allowed, limit, remaining, resetMs, retryAfterMs, delayMs } = outcome
   return { allowed, limit, remaining, resetMs, retryAfterMs, delayMs }

@@ -15,25 +15,24 @@ import { timeAndTraces } from './time-and-traces.ts'
 /** A store for one test. */
 export interface OpenedStore {
   readonly store: Store
-  /** Lets go of all that was opened. @default closes the store */
+  /** Releases everything that was opened. @default closes the store */
   close?(): MaybePromise<unknown>
 }
 
 export interface StoreConformanceOptions extends TestRunner {
   /**
    * Opens an empty store for one test. `Date.now` is stopped meanwhile.
-   * @param clock the only time that the store may go by, in ms since 1970
+   * @param clock the only clock that the store may use, in ms since 1970
    */
   open(clock: () => number): MaybePromise<OpenedStore>
 }
 
-/** A multiple of the window, so that no test crosses the edge of an aligned one by chance. */
+/** A multiple of the window, so that no test crosses the edge of an aligned window by chance. */
 const startMs = 1_795_195_800_000
 
 /**
- * Describes the tests that every store must pass, for each algorithm. They try exact limits, all or
- * nothing, refunds, resets, leases and clocks that step, and compare the answers with
- * `memoryStore`.
+ * Describes the tests that every store must pass, for each algorithm. They cover exact limits,
+ * atomicity, refunds, resets, leases and clock steps, and compare the answers with `memoryStore`.
  * @example
  * storeConformance({ describe, it, open: (clock) => ({ store: mapStore({ clock }) }) })
  */

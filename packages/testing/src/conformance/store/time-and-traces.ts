@@ -2,7 +2,7 @@ import { type Decision, type Limiter, memoryStore } from '@sluice/core'
 import { same } from '../assertions.ts'
 import { comparable, type StoreCase, type StoreCases } from './store-bench.ts'
 
-/** Clocks that step, and the comparison with `memoryStore` over a long random trace. */
+/** Tests for clock steps, and the comparison with `memoryStore` over a long random trace. */
 export const timeAndTraces: StoreCases = {
   ...Object.fromEntries(
     [-3_600_000, -5, 5, 3_600_000].map((stepMs) => [

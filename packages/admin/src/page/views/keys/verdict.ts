@@ -1,7 +1,7 @@
 import type { KeyPolicy, Lookup } from '../../api/types.ts'
 import { count, duration, percent, plain } from '../../words/format.ts'
 
-/** The busiest keys are counted for the span, and up to this long. */
+/** The busiest keys are counted for the span, plus up to this time. */
 const spans = [
   ['10m', 'eleven minutes'],
   ['1h', '71 minutes'],

@@ -98,7 +98,7 @@ export function UndoDialog({
       path="policies/rollback"
       body={{ version: before }}
       reason={`undo: ${record.reason}`}
-      done={(version) => `Undone: version ${version} is in force, with the values from before.`}
+      done={(version) => `Undone: version ${version} is in force, with the previous values.`}
     >
       <p>
         {record.actor} made it on {moment(record.at)}: {record.reason}
