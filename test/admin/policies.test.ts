@@ -64,7 +64,9 @@ describe.each(storeKinds)('policies by the admin API, with a store in %s', (kind
       differences: [{ path: 'kill', from: 'none', to: 'off' }],
       affected: { known: false },
     })
-    const remove = [{ policy: 'burst', field: 'override', key: { user: 'vip' } }]
+    const [target, key] = [{ policy: 'burst', field: 'override' }, { user: 'bob' }]
+    await started.change('changes', { set: [{ ...target, value: { key, limit: 9 } }] })
+    const remove = [{ ...target, key }]
     expect((await started.change('changes', { remove, dryRun: true })).body).toMatchObject({
       affected: { known: false, why: expect.stringContaining('override') },
     })
