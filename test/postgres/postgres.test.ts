@@ -219,7 +219,7 @@ describe('options', () => {
   it.each([
     [{ table: 'Robert"; --' }, /table must be 1 to 40 of a-z 0-9 _, .* but is 'Robert/],
     [{ denialTtlMs: -1 }, /denialTtlMs must be .* from 0 to 60000, but is -1/],
-    [{ secret: '' }, /secret must be text/],
+    [{ secret: '' }, /secret must be a string/],
     [{ prepare: 'yes' }, /prepare must be true or false, but is 'yes'/],
     [{ clock: 5 }, /clock must be a function .*, but is 5/],
     [{ tabel: 'x' }, /tabel/],

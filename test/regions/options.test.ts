@@ -22,7 +22,7 @@ function open(options: Partial<RegionalStoreOptions> = {}) {
 describe('regionalStore refuses', () => {
   it.each<[options: Partial<RegionalStoreOptions>, message: RegExp]>([
     [{ shares: { eu: 0.6, us: 0.5 } }, /the sum of shares must be at most 1.*but is 1\.1/],
-    [{ region: 'asia' }, /one of the regions that shares names \('eu', 'us'\), but is 'asia'/],
+    [{ region: 'asia' }, /one of the regions in shares \('eu', 'us'\), but is 'asia'/],
     [{ shares: {} }, /region must be one of .*\(none\)/],
     [{ shares: { eu: 0 } }, /shares\.eu must be .*but is 0/],
     [{ shares: { eu: Number.NaN } }, /shares\.eu must be/],

@@ -93,8 +93,8 @@ describe('expectLimited says that', () => {
     [{ ...refusal, status: 503 }, {}, "failureMode 'closed', 503 means that the store failed"],
     [{ ...refusal, status: 404 }, { status: 420 }, '- status is 404, not 420\n'],
     [withHeaders({ 'Retry-After': undefined }), {}, 'Retry-After is missing'],
-    [withHeaders({ 'Retry-After': '1.5' }), {}, "Retry-After is '1.5', not one whole number"],
-    [withHeaders({ 'Retry-After': ['10', '20'] }), {}, "Retry-After is '10, 20', not one whole"],
+    [withHeaders({ 'Retry-After': '1.5' }), {}, "Retry-After is '1.5', not a whole number"],
+    [withHeaders({ 'Retry-After': ['10', '20'] }), {}, "Retry-After is '10, 20', not a whole"],
     [refusal, { retryAfter: 9 }, 'Retry-After is 10 s, not 9 s'],
     [refusal, { retryAfter: 'none' }, 'Retry-After is 10, not absent'],
     [withHeaders({ RateLimit: '??' }), {}, "RateLimit cannot be read: '??'"],
@@ -127,7 +127,7 @@ describe('expectLimited says that', () => {
     [{ status: '429', headers: {} }, 'an object'],
   ])('it was given no response: %s', async (response, shown) => {
     await expect(expectLimited(response)).rejects.toThrow(
-      `the argument of expectLimited must be a response, with status or statusCode, and headers; await it before, but is ${shown}`,
+      `the argument of expectLimited must be a response with status or statusCode, and headers; await it first, but is ${shown}`,
     )
   })
 

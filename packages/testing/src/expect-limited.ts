@@ -104,7 +104,7 @@ function wrongRetryAfter({ fields }: ReadResponse, expected: number | 'none' | u
   if (expected === 'none') return value === undefined ? [] : [`Retry-After is ${value}, not absent`]
   if (value === undefined) return ['Retry-After is missing, so the client cannot know its wait']
   if (!/^[1-9]\d*$/.test(value)) {
-    return [`Retry-After is '${onOneLine(value)}', not one whole number of seconds from 1 on`]
+    return [`Retry-After is '${onOneLine(value)}', not a whole number of seconds ≥ 1`]
   }
   if (expected === undefined || Number(value) === expected) return []
   return [`Retry-After is ${value} s, not ${expected} s`]

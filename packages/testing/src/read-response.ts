@@ -17,7 +17,7 @@ export async function readResponse(response: unknown, expectation: string): Prom
   const status = partOf(response, 'status') ?? partOf(response, 'statusCode')
   const headers = partOf(response, 'headers')
   if (typeof status !== 'number' || typeof headers !== 'object' || headers === null) {
-    const legal = 'a response, with status or statusCode, and headers; await it before'
+    const legal = 'a response with status or statusCode, and headers; await it first'
     throw invalid({ option: `the argument of ${expectation}` }, response, legal)
   }
   return { status, fields: fieldsOf(headers), body: await bodyOf(response) }

@@ -19,8 +19,8 @@ interface Watched {
  * Waits for the job of a 202, and returns the last response from its monitor. That is the result
  * (also after a redirect), the problem of a failed job, or a 404 or 410 for an unknown job. A
  * response other than a 202 is returned unchanged. The body of the 202 is neither read nor
- * cancelled. Instead of the 202 you can pass the URL of a monitor, such as a `StillPendingError`
- * has.
+ * cancelled. Instead of the 202, you can pass a monitor's URL, such as the one in a
+ * `StillPendingError`.
  *
  * @throws TypeError if it is neither a response nor a URL
  * @throws StillPendingError after `maxWaitMs`

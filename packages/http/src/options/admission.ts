@@ -14,7 +14,7 @@ export interface Admission<Native> {
    */
   readonly overflows: boolean
   /**
-   * Checks the policies beside it, including the penalty, when a guard is created.
+   * Checks the guard's policies, including the penalty, when the guard is created.
    * @throws SluiceError if its options name an unknown policy
    */
   checkPolicies?(policies: readonly Policy[]): void

@@ -104,7 +104,7 @@ export function UndoDialog({
         {record.actor} made it on {moment(record.at)}: {record.reason}
       </p>
       <p class="muted">
-        The values from before it, of version {before}, take its place; the file stays as it is.
+        The previous values, from version {before}, take its place; the file stays as it is.
         {!isLast && ' Later changes are undone too.'}
       </p>
     </EditDialog>

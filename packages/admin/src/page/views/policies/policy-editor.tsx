@@ -64,7 +64,7 @@ export function PolicyEditor({ policy, ifMatch, onClose }: OpenProps & { policy:
     >
       <p class="muted">
         {policy.algorithm}, {limitText(policy.limit)}
-        {windowText(policy.window)}. Counts are kept: raising or lowering a limit forgets nothing.
+        {windowText(policy.window)}. Raising or lowering a limit does not reset counts.
       </p>
       <div class="fields">
         {has('limit') &&
