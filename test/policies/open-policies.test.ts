@@ -76,31 +76,6 @@ routes:
     expect(await ask({}, '/health')).toBe(200)
   })
 
-  it('keeps the old version when a new one is wrong, and tells so', async () => {
-    const { change, policies, spoil, ask } = await app(burst(1))
-    const before = policies.version
-    await spoil(burst(-1))
-    expect(policies.version).toBe(before)
-    const message = async () => (await policies.status()).refused?.message
-    expect(await message()).toContain('policies.yaml:1:34: policies[0].limit')
-    await spoil(burst(5).replace('1h', '1h, key: nobody'))
-    expect(await message()).toContain('nobody')
-    expect([await ask(), await ask()]).toEqual([200, 429])
-    await change(burst(2))
-    expect(await message()).toBeUndefined()
-  })
-
-  it('rolls back, and keeps a history', async () => {
-    const { policies, ask } = await app(burst(1))
-    const first = policies.version
-    await policies.set({ policy: 'burst', field: 'limit', value: 5 }, note)
-    await policies.rollback(first, { author: 'bob', reason: 'too many' })
-    expect([await ask(), await ask()]).toEqual([200, 429])
-    const history = await policies.history()
-    const told = history.map(({ kind, number, author }) => `${number}: ${kind} by ${author}`)
-    expect(told).toEqual(['2: rollback by bob', '1: change by ada', '0: file by file'])
-  })
-
   it('takes an author and a reason that people can read, and nothing else', async () => {
     const { policies } = await app(burst(1))
     const entry = { policy: 'burst', field: 'limit', value: 5 } as const

@@ -138,17 +138,6 @@ describe('a broker whose Redis is frozen', () => {
     // 100 asks of two commands each, and what little came later.
     expect(Number(/cmdstat_evalsha:calls=(\d+)/.exec(stats)?.[1] ?? 0)).toBeLessThan(500)
   })
-
-  it('runs the job of an enqueue that was not answered under its key, once it is asked for again', async () => {
-    const { redis, bench, broker } = await setUp(200)
-    const terms = { ...roomy, idempotency }
-    redis.pause()
-    await expect(broker.enqueue(newJob(), terms)).rejects.toMatchObject(failed)
-    redis.resume()
-    await until('it works', async () => (await broker.depth()).depth === 0)
-    await bench.enqueued(newJob(), terms)
-    expect(await broker.depth()).toMatchObject({ depth: 1 })
-  })
 })
 
 describe('an enqueue that is refused though its job is added', () => {

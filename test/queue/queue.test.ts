@@ -101,13 +101,6 @@ describe('a queue', () => {
     expect(await queue.expectedWaitMs()).toBe(1_000)
   })
 
-  it('finds a job by its idempotency key, of its identity alone', async () => {
-    const queue = make()
-    const id = await enqueue(queue, { idempotencyKey: 'order-1' })
-    expect(await queue.find('a', 'order-1')).toBe(id)
-    expect(await queue.find('b', 'order-1')).toBeUndefined()
-  })
-
   it('refuses a job that is too large', async () => {
     const queue = make({ maxJobBytes: 100 })
     const job = { identity: 'a', payload: 'ü'.repeat(50) }

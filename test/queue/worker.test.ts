@@ -110,14 +110,6 @@ describe('a worker', () => {
     await fc.assert(property, { numRuns: 30 })
   })
 
-  it('uses the whole rate', async () => {
-    const starts: number[] = []
-    start({ limit: 5, window: '1s', handler: () => void starts.push(Date.now()) })
-    for (let i = 0; i < 50; i += 1) await enqueue()
-    await vi.advanceTimersByTimeAsync(9_500)
-    expect(starts).toHaveLength(50)
-  })
-
   it('runs a failed job again after a backoff with full jitter, and at last gives it up', async () => {
     vi.spyOn(Math, 'random').mockReturnValue(0.999_999)
     const id = await enqueue()

@@ -148,20 +148,6 @@ describe('requests', () => {
     const decisions = await Promise.all([...before, ...after])
     expect(decisions.every(({ allowed }) => allowed)).toBe(true)
   })
-
-  it('with several checks are weighed by all of their keys, and never torn apart', async () => {
-    const { client, store } = await open({ batch: { maxKeys: 4 } })
-    const policies = ['a', 'b', 'c'].map((name) => ({ name, limit: 9, window: '1m' as const }))
-    const limiter = patientLimiter({ store, policies })
-    client.isGated = false
-    await limiter.consume('warm')
-    client.isGated = true
-    const all = ['x', 'y', 'z'].map((key) => limiter.consume(key))
-    await tick()
-    expect(client.sent).toEqual([3, 3, 3])
-    for (const call of client.held.splice(0)) call.release()
-    expect((await Promise.all(all)).every(({ allowed }) => allowed)).toBe(true)
-  })
 })
 
 describe('the commands inside a call', () => {

@@ -82,14 +82,6 @@ const changes: Record<string, MakeChange> = {
       isMade: async () => (await limiter.peek('k')).allowed === false,
     }
   },
-  async unblock(store) {
-    const { limiter, hasty } = limitersOver(store)
-    await limiter.block('k', '1h')
-    return {
-      make: () => hasty.unblock('k'),
-      isMade: async () => (await limiter.peek('k')).allowed === true,
-    }
-  },
   async forgetPolicy(store) {
     const { limiter, hasty } = limitersOver(store)
     await limiter.consume('k')
@@ -105,13 +97,6 @@ const changes: Record<string, MakeChange> = {
     return {
       make: () => policies.set({ policy: 'p', field: 'limit', value: 6 }, note),
       isMade: async () => (await store.documents?.read('default'))?.text.includes('6') === true,
-    }
-  },
-  async 'policies.kill'(store) {
-    const policies = await policiesOver(store)
-    return {
-      make: () => policies.kill('off', note),
-      isMade: async () => (await store.documents?.read('default'))?.text.includes('off') === true,
     }
   },
   async runScript(store, server) {

@@ -28,16 +28,10 @@ afterEach(async () => {
 })
 afterAll(() => locked.stop())
 
-async function start(...args: string[]): Promise<RedisServer> {
-  const server = await startRedis({ args })
+async function start(): Promise<RedisServer> {
+  const server = await startRedis()
   ending.push(() => server.stop())
   return server
-}
-
-function connect(server: RedisServer, options: Record<string, string | boolean> = {}): Redis {
-  const client = new Redis(server.url, { maxRetriesPerRequest: 0, ...options })
-  ending.push(() => client.disconnect())
-  return client
 }
 
 /** It is connected after the store is made, which then listens. */
@@ -139,33 +133,9 @@ it('writes one line to the console where nobody listens', async () => {
 it('names a user who may not run scripts', async () => {
   const server = await start()
   await server.cli('ACL', 'SETUSER', 'app', 'on', '>word', '~*', '+@all', '-@scripting')
-  const client = connect(server, { username: 'app', password: 'word' })
+  const client = new Redis(server.url, { username: 'app', password: 'word' })
+  ending.push(() => client.disconnect())
   await expectFailure(client, /EVALSHA/, 'SLUICE_REDIS_PERMISSION')
-})
-
-it('names a replica', async () => {
-  const master = await start()
-  const replica = await start('--replicaof', '127.0.0.1', String(master.port))
-  await expectFailure(connect(replica), /connect to the master/, 'SLUICE_REDIS_READONLY')
-})
-
-it('names a Redis that is full', async () => {
-  const server = await start('--maxmemory', '1', '--maxmemory-policy', 'noeviction')
-  await expectFailure(connect(server), /maxmemory/, 'SLUICE_REDIS_MEMORY')
-})
-
-it('names a Redis that is busy with a script', async () => {
-  const server = await start('--busy-reply-threshold', '10')
-  const client = connect(server)
-  await client.ping()
-  const endless = server.cli('EVAL', 'while true do end', 0).catch(() => undefined)
-  await until('it is busy', async () => {
-    await expect(client.ping()).rejects.toThrow(/BUSY/)
-    return true
-  })
-  await expectFailure(client, /this is temporary/, 'SLUICE_REDIS_BUSY')
-  await server.cli('SCRIPT', 'KILL')
-  await endless
 })
 
 it.each([

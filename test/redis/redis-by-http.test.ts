@@ -38,19 +38,6 @@ describe('a store over commands that travel by HTTP', () => {
     expect(await there.consume(key)).toMatchObject({ allowed: false })
   })
 
-  it('sends the text of a script once, and again after Redis has forgotten it', async () => {
-    const limiter = patientLimiter({ store: storeOf(), limit: 100, window: '1m' })
-    const evals = () => front.commands.filter((name) => name === 'eval').length
-    await redis.cli('SCRIPT', 'FLUSH')
-    const before = evals()
-    for (let i = 0; i < 5; i += 1) expect((await limiter.consume('a')).allowed).toBe(true)
-    expect(evals()).toBe(before + 1)
-    await redis.cli('SCRIPT', 'FLUSH')
-    const decision = await limiter.consume('a')
-    expect(decision.outcomes[0]).toMatchObject({ remaining: 94 })
-    expect(evals()).toBe(before + 2)
-  })
-
   it('keeps documents and reports with any text, and knows the processes of the fleet', async () => {
     const store = storeOf(byHttp(), { heartbeatMs: 1_000 })
     const text = 'Zoë 🎉 "\u0000"\n'

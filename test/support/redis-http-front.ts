@@ -9,8 +9,6 @@ type FrontAnswer = readonly [status: number, body: unknown]
 export async function redisHttpFront(redisUrl: string) {
   const redis = new Redis(redisUrl)
   redis.on('error', () => undefined)
-  /** The commands that arrived, in lower case, and without their arguments. */
-  const commands: string[] = []
   const token = 'a-token'
 
   async function answerTo(request: IncomingMessage): Promise<FrontAnswer> {
@@ -18,7 +16,6 @@ export async function redisHttpFront(redisUrl: string) {
     if (request.headers.authorization !== `Bearer ${token}`) return [401, { error: 'WRONGPASS' }]
     if (!isCommand(command)) return [400, { error: 'ERR a command is a list of texts' }]
     const [name, ...args] = command
-    commands.push(name.toLowerCase())
     if (front.answer) return front.answer()
     try {
       return [200, { result: await redis.call(name, ...args) }]
@@ -33,7 +30,8 @@ export async function redisHttpFront(redisUrl: string) {
     response.end(JSON.stringify(body))
   })
   const front = {
-    ...{ url, token, commands },
+    url,
+    token,
     /** Answers in place of Redis from now on; `undefined` lets Redis answer again. */
     answer: undefined as (() => Promise<FrontAnswer>) | undefined,
     async [Symbol.asyncDispose]() {

@@ -273,12 +273,14 @@ export const admission: Behaviour = ({ start }) => {
     expect(reached).not.toHaveBeenCalled()
   })
 
-  it('refuses with 503 when the broker fails', async () => {
+  it('refuses with 503 when the broker fails, and charges nothing', async () => {
     vi.spyOn(console, 'warn').mockReturnValue()
-    const { app, broker, send } = await queueing()
+    const { app, broker, send, sent } = await queueing()
     await broker.close()
     const refused = await send()
     expect([refused.status, refused.field('retry-after')]).toEqual([503, '5'])
+    expect(refused.field('content-type')).toBe('application/problem+json')
+    expect(await sent(...Array(5).fill(keyed('"1"')))).toEqual(Array(5).fill(503))
     expect((await look(app, '3f0c2b9e-6d0b-4a34-9a55-6c0f8f6c2a11')).status).toBe(503)
   })
 }

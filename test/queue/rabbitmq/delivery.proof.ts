@@ -137,26 +137,6 @@ describe('a job that ends the process of whoever runs it', () => {
   }, 120_000)
 })
 
-describe('a delay', () => {
-  it('is kept by RabbitMQ, to a tenth and 100 ms, and nothing is held meanwhile', async () => {
-    const bench = servers.newBench()
-    const { id } = await bench.enqueued()
-    const at: number[] = []
-    const worker = bench.work(async () => {
-      at.push(performance.now())
-      return at.length === 1 ? { outcome: 'postponed', delayMs: 1_650 } : done
-    }, 1)
-    await until('it has run', () => at.length === 1)
-    await bench.reaches(id, 'pending')
-    // The only slot of the worker is free.
-    await bench.reaches((await bench.enqueued()).id, 'done')
-    await bench.reaches(id, 'done')
-    await worker.close()
-    const [first = 0, , last = 0] = at
-    expect(last - first).toBeGreaterThanOrEqual(1_649)
-  })
-})
-
 describe('a message that is not there', () => {
   it('is published after all, if its process died before', async () => {
     const bench = servers.newBench({ deadlineMs: 1_000 })
