@@ -7,6 +7,9 @@ import { callNow, operations } from './operations.ts'
 
 const roles: readonly (Role | undefined)[] = ['read', 'keys', 'policies', undefined]
 
+/** A policy of contents that allows nothing, not even to stand in a frame. */
+const nothing = "default-src 'none'; frame-ancestors 'none'"
+
 describe.each(frameworks)('the admin API in $name', (framework) => {
   it('answers each operation as openapi.json says, to those who may ask, and 403 to all others', async () => {
     const who: { role: Role | undefined } = { role: undefined }
@@ -25,7 +28,7 @@ describe.each(frameworks)('the admin API in $name', (framework) => {
         expect(field('cache-control'), name).toBe(isRead ? 'private, no-cache' : 'no-store')
         expect(etag === undefined, name).toBe(!isRead)
         expect(field('content-type'), name).toContain('application/json')
-        expect(field('content-security-policy'), name).toContain("default-src 'none'")
+        expect(field('content-security-policy'), name).toBe(nothing)
         expect(field('cross-origin-resource-policy'), name).toBe('same-origin')
       }
     }
@@ -42,6 +45,7 @@ describe.each(frameworks)('the admin API in $name', (framework) => {
     const page = await ask(port, '/limits/')
     expect([page.status, page.field('content-type')]).toEqual([200, 'text/html; charset=utf-8'])
     expect(page.field('content-security-policy')).toContain("default-src 'none'")
+    expect(page.field('content-security-policy')).toContain("frame-ancestors 'none'")
     const again = { headers: { 'if-none-match': page.field('etag') ?? '' } }
     expect((await ask(port, '/limits/', again)).status).toBe(304)
     const packed = await ask(port, '/limits/page.js', { headers: { 'accept-encoding': 'gzip' } })

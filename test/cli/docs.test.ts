@@ -1,8 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs'
-import { rateLimit } from '@sluice/express'
-import express from 'express'
 import { describe, expect } from 'vitest'
-import { serve } from '../admin/serve.ts'
 import { it } from '../support/redis-test.ts'
 import { readText } from '../support/workspace.ts'
 import { startFleet } from './fleet-server.ts'
@@ -50,7 +47,7 @@ describe('docs/cli.md', () => {
     const fleet = await startFleet({ file: deployed })
     const places = {
       'redis://localhost:6379': redis.url,
-      'http://localhost:3000/': await limitedApi(),
+      'http://localhost:3000/': `http://127.0.0.1:${fleet.port}/`,
     }
     const env = {
       ...{ SLUICE_ADMIN_URL: fleet.url, SLUICE_ADMIN_TOKEN: 'token-of-ops' },
@@ -95,6 +92,7 @@ describe('docs/cli.md', () => {
     for (const name of known) {
       expect(page, name).toContain(`\`${name}\``)
       const help = (await runSluice([name, '--help'])).stdout
+      expect(help).toContain(`Examples:\n  sluice ${name}`)
       const options = [...help.matchAll(/^ {2}(?:-\w, )?(--[a-z-]+)/gm)].map(([, option]) => option)
       for (const option of options) {
         if (option !== '--help') expect(page, `${name} ${option}`).toContain(option)
@@ -102,14 +100,6 @@ describe('docs/cli.md', () => {
     }
   })
 })
-
-/** An API whose limit is for addresses, and which trusts nobody. */
-async function limitedApi(): Promise<string> {
-  const app = express()
-  app.set('trust proxy', '10.0.0.1')
-  app.use(rateLimit({ limit: 100, window: '1m' }))
-  return `${await serve(app)}/`
-}
 
 /** Reads a line as a shell does: `NAME=value sluice a "b c" < file`. */
 function wordsOf(line: string) {

@@ -1,8 +1,8 @@
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { rateLimit } from '@sluice/express'
 import express from 'express'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { serve } from '../admin/serve.ts'
+import { type Disturbance, startTcpProxy } from '../faults/tcp-proxy.ts'
 import { type RedisServer, startRedis } from '../support/redis-server.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { tlsFront } from '../support/tls-front.ts'
@@ -46,27 +46,12 @@ async function startOwn(...args: readonly string[]): Promise<RedisServer> {
   return server
 }
 
-/** Passes what it reads to a Redis, and changes what comes back. */
-async function front(target: number, change: (reply: string) => string, delayMs = 0) {
-  const sockets = new Set<Socket>()
-  const server = createServer((outside) => {
-    const inside = connect(target, '127.0.0.1')
-    for (const socket of [outside, inside]) {
-      sockets.add(socket.on('error', () => undefined))
-    }
-    outside.pipe(inside)
-    inside.on('data', (data) => {
-      const reply = Buffer.from(change(data.toString('latin1')), 'latin1')
-      setTimeout(() => outside.write(reply), delayMs)
-    })
-    outside.on('close', () => inside.destroy())
-  })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  onTestFinished(() => {
-    for (const socket of sockets) socket.destroy()
-    server.close()
-  })
-  return `redis://127.0.0.1:${(server.address() as AddressInfo).port}`
+/** A way to the Redis of the file that does this to its replies. @returns its address */
+async function front(disturbance: Disturbance): Promise<string> {
+  const proxy = await startTcpProxy(redis.port)
+  onTestFinished(proxy.close)
+  proxy.disturb(disturbance)
+  return `redis://127.0.0.1:${proxy.port}`
 }
 
 describe('sluice doctor', () => {
@@ -162,9 +147,11 @@ describe('the connection', () => {
 
   it('falls silent in the middle', async () => {
     let isSilent = false
-    const url = await front(redis.port, (reply) => {
-      isSilent ||= reply.includes('redis_version')
-      return isSilent ? '' : reply
+    const url = await front({
+      changed(reply) {
+        isSilent ||= reply.includes('redis_version')
+        return isSilent ? '' : reply
+      },
     })
     const { of, findings } = await examine(url, '--timeout', '1s')
     expect(of('server')).toMatchObject(finding('error', 'stopped answering'))
@@ -210,15 +197,13 @@ describe('the server', () => {
   const started = async (...args: readonly string[]) => (await startOwn(...args)).url
   const replica = () => started('--replicaof', `127.0.0.1 ${redis.port}`)
   const evicting = () => started('--maxmemory-policy', 'allkeys-lru')
-  const far = () => front(redis.port, (reply) => reply, 20)
+  const far = () => front({ replyDelayMs: 20 })
+  const replaced = (what: RegExp, by: (...found: string[]) => string) =>
+    front({ changed: (reply) => reply.replace(what, by) })
   const old = () =>
-    front(redis.port, (reply) =>
-      reply.replace(/redis_version:[\d.]+/, (is) => 'redis_version:6.0.9'.padEnd(is.length, '0')),
-    )
+    replaced(/redis_version:[\d.]+/, (is = '') => 'redis_version:6.0.9'.padEnd(is.length, '0'))
   const ahead = () =>
-    front(redis.port, (reply) =>
-      reply.replace(/^\*2\r\n\$10\r\n(\d{10})/, (_, s) => `*2\r\n$10\r\n${Number(s) + 3_600}`),
-    )
+    replaced(/^\*2\r\n\$10\r\n(\d{10})/, (_, s) => `*2\r\n$10\r\n${Number(s) + 3_600}`)
 
   it.each([
     ['is too old', 'version', old, finding('error', 'needs Redis 6.2')],

@@ -115,6 +115,7 @@ describe('a log', () => {
 describe('bad input', () => {
   const log = fileOf('good.log', `${combined}\n`)
   const simulate = ['simulate', log, '-p', policies]
+  const wrong = fileOf('wrong.yaml', 'policies: [{ name: one, limit: -1, window: 1h }]\n')
 
   it.each([
     [['simulate', 'none.log', '-p', policies], 'none.log cannot be read: ENOENT'],
@@ -129,6 +130,7 @@ describe('bad input', () => {
     [[...simulate, '--order-window', '5'], '--order-window'],
     [[...simulate, '--key', 'tenant'], '--key tenant must be a name of the policy file'],
     [['simulate', log, '-p', 'none.yaml'], 'none.yaml cannot be read'],
+    [['simulate', log, '-p', wrong], 'wrong.yaml:1:32: policies[0].limit must be'],
     [['simulate', log], `required option '-p, --policies <file>'`],
   ])('%j is refused with the fix', async (args, message) => {
     const { exitCode, stdout, stderr } = await runSluice(args)

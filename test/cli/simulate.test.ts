@@ -209,12 +209,6 @@ describe('sluice simulate', () => {
     expect(stderr).toContain('or --key tenant=ip if the log has neither')
   })
 
-  it('lists mistakes of the policy file by line and column', async () => {
-    const { exitCode, stderr } = await run({ policies: [{ ...one, limit: -1 }] }, atTimes(0))
-    expect(exitCode).toBe(2)
-    expect(stderr).toMatch(/sluice\.yaml:1:\d+: policies\[0\]\.limit must be/)
-  })
-
   it('shows a progress bar on a terminal alone', async () => {
     const words = wordsOf({ policies: [one] }, atTimes(0))
     const { stderr } = await runSluice(words, { isTTY: true })

@@ -179,14 +179,6 @@ describe('sluice diff', { timeout: 60_000 }, () => {
     expect(failed.stdout).toContain('exceeded: clients > 18 (19)')
   })
 
-  it('changes nothing where the files are the same', async () => {
-    const { stdout, exitCode } = await runSluice([
-      ...['diff', written, written, '--log', start, '--json', '--fail-if', 'denied>0'],
-    ])
-    expect(exitCode).toBe(0)
-    expect(JSON.parse(stdout)).toMatchObject({ newlyDenied: 0, newlyAllowed: 0, mostDenied: [] })
-  })
-
   it('takes a request that an obedient client does not send for no allowed one', async () => {
     const requests = Array.from({ length: 7 }, (_, index) => ({ at: index * 10 }))
     const files = [5, 1].map((limit) =>

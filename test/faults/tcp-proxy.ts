@@ -3,11 +3,13 @@ import { type AddressInfo, connect, createServer, type Server, type Socket } fro
 import { monotonicMs } from './timing.ts'
 
 /** What is done to the traffic; nothing where a field is missing. A reply is what the server sends in one piece. */
-interface Disturbance {
+export interface Disturbance {
   /** How long what clients send is held back. */
   readonly requestDelayMs?: number
   /** How long what the server sends is held back. */
   readonly replyDelayMs?: number
+  /** Passes on something else, where each character is a byte. */
+  changed?(reply: string): string
   /** Holds back every n-th reply of a connection, and what follows it, for a time. */
   readonly stall?: { readonly every: number; readonly forMs: number }
   /** Ends a connection in the middle of its n-th reply. */
@@ -52,14 +54,15 @@ export async function startTcpProxy(serverPort: number, port = 0) {
 
   function reply(connection: Connection, toClient: Lane, chunk: Buffer): void {
     connection.replies += 1
-    const { replyDelayMs = 0, stall, cutEvery } = disturbance
+    const { replyDelayMs = 0, stall, cutEvery, changed } = disturbance
     if (cutEvery !== undefined && connection.replies % cutEvery === 0) {
       connection.client.end(chunk.subarray(0, Math.ceil(chunk.length / 2)))
       connection.server.destroy()
       return
     }
     const isStalled = stall !== undefined && connection.replies % stall.every === 0
-    toClient.send(chunk, replyDelayMs + (isStalled ? stall.forMs : 0))
+    const sent = changed ? Buffer.from(changed(chunk.toString('latin1')), 'latin1') : chunk
+    toClient.send(sent, replyDelayMs + (isStalled ? stall.forMs : 0))
   }
 
   function reset(): void {

@@ -11,11 +11,9 @@ fakeTime()
 describe('the bounds of metrics', () => {
   it('have 200 routes and 2,000 series at most, and count what becomes other', async () => {
     const metrics = collectMetrics()
-    const decision = await createLimiter({ name: 'api', limit: 1, window: '1m' }).consume('a')
-    const event = { decision, checks: [], request: undefined, policy: undefined, key: undefined }
-    const rest = { digest: undefined, answeredBy: 'memory', durationMs: 1, isQueued: false }
+    const guard = guardOf({ name: 'api', limit: 5_000, window: '1m', observers: [metrics] })
     for (let i = 0; i < 5_000; i += 1) {
-      metrics.onDecision({ ...event, ...rest, route: `/made-up/${i}` })
+      await guard.check(exchange({ route: `/made-up/${i}` }))
       metrics.onEvent({ type: 'done', queue: `queue-${i}`, runMs: 1 })
     }
     const families = await metrics.read()

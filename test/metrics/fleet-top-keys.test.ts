@@ -2,28 +2,16 @@ import { createCheckLimiter, digestOf, type StoreFleet } from '@sluice/core'
 import { collectMetrics } from '@sluice/metrics'
 import { type RedisStore, redisStore } from '@sluice/redis'
 import { Redis } from 'ioredis'
-import { afterEach, beforeEach, describe, expect, vi } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { fakeTime } from '../support/fake-time.ts'
 import { patientLimiter } from '../support/patient-limiter.ts'
-import type { RedisServer } from '../support/redis-server.ts'
-import { it } from '../support/redis-test.ts'
+import { redisOfFile } from '../support/redis-test.ts'
 import { until } from '../support/until.ts'
 
-let server: RedisServer
-/** What each test has to end. */
-const ends: (() => unknown)[] = []
-
-it.beforeAll(({ redis }) => {
-  server = redis
-})
+const { redis: server } = await redisOfFile()
 
 // Processes report every three seconds: the clock of this process runs ahead while a test waits.
-beforeEach(() => {
-  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
-})
-afterEach(async () => {
-  for (const end of ends.splice(0)) await end()
-  vi.useRealTimers()
-})
+fakeTime(['setTimeout', 'clearTimeout', 'performance'])
 
 /** Waits as `until` does, while seconds pass for the processes of the fleet. */
 function soon(what: string, condition: () => boolean): Promise<void> {
@@ -38,11 +26,11 @@ function join(prefix: string, reveal?: (key: string) => string) {
   const client = new Redis(server.url)
   const store: RedisStore = redisStore(client, { prefix, secret: 's' })
   const metrics = collectMetrics({ store, ...(reveal ? { reveal } : {}) })
-  ends.push(
-    () => metrics.close(),
-    () => store.close(),
-    () => client.disconnect(),
-  )
+  onTestFinished(async () => {
+    metrics.close()
+    await store.close()
+    client.disconnect()
+  })
   const limit = { name: 'api', limit: 5, window: '1h' } as const
   return { store, metrics, limiter: patientLimiter({ ...limit, store, observers: [metrics] }) }
 }

@@ -1,5 +1,5 @@
 import { trace } from '@opentelemetry/api'
-import { collectMetrics, denialLog } from '@sluice/metrics'
+import { collectMetrics } from '@sluice/metrics'
 import { openTelemetry, traces } from '@sluice/metrics/opentelemetry'
 import { describe, expect, it } from 'vitest'
 import { readText } from '../support/workspace.ts'
@@ -73,21 +73,6 @@ describe('traces() with the SDK', () => {
     expect(span?.attributes['sluice.retry_after_ms']).toBeGreaterThan(0)
     expect(span?.events.map(({ name }) => name)).toEqual(['sluice.decision'])
     expect(JSON.stringify([span?.attributes, span?.events])).not.toContain('canary')
-  })
-
-  it('gives denials the trace of their request', async () => {
-    const records: unknown[] = []
-    const log = denialLog({
-      sink: (record) => records.push(record),
-      traceId: () => trace.getActiveSpan()?.spanContext().traceId,
-    })
-    const { limiter } = limited({ limit: 1, observers: [log] })
-    await trace.getTracer('test').startActiveSpan('request', async (span) => {
-      await Promise.all([limiter.consume('a'), limiter.consume('a')])
-      span.end()
-    })
-    const [span] = exporter.getFinishedSpans()
-    expect(records).toMatchObject([{ type: 'denial', traceId: span?.spanContext().traceId }])
   })
 
   it('makes a span of each call to the store, of no one of the requests that it carries', () => {

@@ -1,16 +1,10 @@
 import { createLimiter, type LimiterOptions } from '@sluice/core'
 import type { HandlerRequest } from '@sluice/http'
 import { collectMetrics, type Metrics, metricsPage } from '@sluice/metrics'
-import { afterEach, beforeEach, expect, vi } from 'vitest'
+import { expect } from 'vitest'
+import { fakeTime as fake } from '../support/fake-time.ts'
 
-export function fakeTime(): void {
-  beforeEach(() => {
-    vi.useFakeTimers({ now: 1_795_195_800_000 })
-  })
-  afterEach(() => {
-    vi.useRealTimers()
-  })
-}
+export const fakeTime = (): void => fake(undefined, { now: 1_795_195_800_000 })
 
 /** A limiter of 9 a minute, unless said otherwise, and its metrics. */
 export function limited(options: object = {}, ...own: Parameters<typeof collectMetrics>) {
