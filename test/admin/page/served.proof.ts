@@ -1,6 +1,8 @@
 import type { Browser } from 'playwright-core'
 import { describe, expect, it } from 'vitest'
+import { serve } from '../../support/serve.ts'
 import { until } from '../../support/until.ts'
+import { frameworks, startAdmin } from '../admin-server.ts'
 import { openPage, show, views } from './browser.ts'
 import { startLimitedApi, startProxy } from './limited-api.ts'
 import { usePage } from './page-suite.ts'
@@ -62,11 +64,34 @@ describe('the page', { timeout: 60_000 }, () => {
     await works(suite.browser, other.page)
   })
 
+  it.each(frameworks.slice(1))('stands in $name', async (framework) => {
+    const { port } = await startAdmin({ framework })
+    await works(suite.browser, `http://127.0.0.1:${port}/limits/`, ['Policies', 'Queues'])
+  })
+
   it('stands behind a proxy that takes a part of the path away, with or without a slash', async () => {
     await using proxy = await startProxy(suite.api.origin, '/tools')
     await works(suite.browser, `${proxy.url}tools/limits/`)
     await works(suite.browser, `${proxy.url}tools/limits`)
   })
+
+  it('obeys no page of another origin', async () => {
+    const { api, browser } = suite
+    await using site = await serve((_request, response) => {
+      response.setHeader('Content-Type', 'text/html').end('<!doctype html><title>another</title>')
+    })
+    const page = await browser.newPage()
+    await page.goto(site.url.replace('127.0.0.1', 'localhost'))
+    await page.evaluate(`(${attack})(${JSON.stringify(`${api.page}api/v1/policies/kill`)})`)
+    await page.close()
+    expect((await api.policies.status()).kill).toBe('none')
+    expect((await api.policies.history()).filter(({ kind }) => kind === 'kill')).toEqual([])
+    const frame = await browser.newPage()
+    await frame.goto(site.url)
+    const isShown = await frame.evaluate(`(${isFramed})(${JSON.stringify(api.page)})`)
+    await frame.close()
+    expect(isShown).toBe(false)
+  }, 60_000)
 })
 
 const setHidden = `(hidden) => {
@@ -74,11 +99,44 @@ const setHidden = `(hidden) => {
   document.dispatchEvent(new Event('visibilitychange'))
 }`
 
-/** Opens the page at an address, and each of its views. */
-async function works(browser: Browser, url: string) {
+/** Tries what a page of another site can do: with the header, without a preflight, and by a form. */
+const attack = `async (target) => {
+  const body = JSON.stringify({ kill: 'off', reason: 'an attack' })
+  const headers = { 'Content-Type': 'application/json', 'X-Sluice-Admin': '1', 'If-Match': '*' }
+  const credentials = 'include'
+  await fetch(target, { method: 'POST', body, headers, credentials }).catch(() => {})
+  await fetch(target, { method: 'POST', body, mode: 'no-cors', credentials }).catch(() => {})
+  const form = document.createElement('form')
+  const frame = document.createElement('iframe')
+  frame.name = 'hidden'
+  Object.assign(form, { method: 'POST', action: target, target: 'hidden', enctype: 'text/plain' })
+  const input = document.createElement('input')
+  Object.assign(input, { name: body.slice(0, -1) + ',"x":"', value: '"}' })
+  form.append(input)
+  document.body.append(frame, form)
+  await new Promise((resolve) => {
+    frame.addEventListener('load', resolve)
+    form.submit()
+  })
+}`
+
+const isFramed = `async (url) => {
+  const frame = document.createElement('iframe')
+  frame.src = url
+  const loaded = new Promise((resolve) => frame.addEventListener('load', resolve))
+  document.body.append(frame)
+  await loaded
+  // A frame that was refused shows a page of the browser; what is of another origin cannot be read either way.
+  return performance.getEntriesByName(url).some(({ responseStatus }) => responseStatus === 200)
+}`
+
+type Shown = readonly (typeof views)[number][]
+
+/** Opens the page at an address, and views of it. */
+async function works(browser: Browser, url: string, shown: Shown = views) {
   const { page, faults } = await openPage(browser, url)
   await page.getByText('Limited in the last two minutes').waitFor()
-  for (const name of views) await show(page, name)
+  for (const name of shown) await show(page, name)
   await page.close()
   expect(faults).toEqual([])
 }
