@@ -2,7 +2,7 @@ import { defineConfig } from 'vitepress'
 import llmstxt from 'vitepress-plugin-llms'
 import { findDeadLinks } from './dead-links.ts'
 import { finishTwins } from './markdown-twins.ts'
-import { linkRepository, repository } from './repository.ts'
+import { home, linkRepository, repository } from './repository.ts'
 import { nav, sidebar } from './sidebar.ts'
 import { expandTabs } from './tabs/expand-tabs.ts'
 
@@ -17,10 +17,12 @@ const markdownPages = {
   ignoreFiles: ['api/**'],
   excludeIndexPage: false,
   generateLLMsFullTxt: false,
+  domain: home.origin,
 }
 
 export default defineConfig({
   title: 'Sluice',
+  base: home.pathname,
   description: 'Exact, fast and honest rate limiting for Node HTTP APIs',
   lastUpdated: false,
   srcExclude: ['README.md', 'performance/**', 'images/**'],
@@ -46,7 +48,7 @@ export default defineConfig({
       options: {
         // Guides stand above the pages that are written from the types.
         miniSearch: {
-          searchOptions: { boostDocument: (page) => (page.startsWith('/api/') ? 0.1 : 1) },
+          searchOptions: { boostDocument: (page) => (page.includes('/api/') ? 0.1 : 1) },
         },
       },
     },
@@ -65,6 +67,6 @@ export default defineConfig({
   },
   buildEnd({ srcDir, outDir }) {
     finishTwins(srcDir, outDir)
-    findDeadLinks(outDir)
+    findDeadLinks(outDir, home.pathname)
   },
 })

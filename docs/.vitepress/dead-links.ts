@@ -1,8 +1,11 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join, posix } from 'node:path'
 
-/** Throws an error that lists each link of the built site to a page, an anchor or a picture that is not there. */
-export function findDeadLinks(folder: string): void {
+/**
+ * Throws an error that lists each link of the built site to a page, an anchor or a picture that is not there.
+ * @param base path of the site, with a slash at both ends
+ */
+export function findDeadLinks(folder: string, base: string): void {
   const pages = readdirSync(folder, { recursive: true, encoding: 'utf8' })
     .filter((file) => file.endsWith('.html'))
     .map((file) => file.replaceAll('\\', '/'))
@@ -15,8 +18,9 @@ export function findDeadLinks(folder: string): void {
       .map((link) => ({ page, link }))
   })
   const dead = links.filter(({ page, link }) => {
-    const { pathname, hash } = new URL(link, `http://site/${page}`)
-    const path = decodeURIComponent(pathname).slice(1)
+    const { pathname, hash } = new URL(link, `http://site${base}${page}`)
+    if (!pathname.startsWith(base)) return true
+    const path = decodeURIComponent(pathname).slice(base.length)
     const target = path === '' || path.endsWith('/') ? `${path}index.html` : path
     const ids = anchors.get(target)
     if (!ids) return !existsSync(join(folder, target))

@@ -5,10 +5,13 @@ import type { MarkdownEnv, MarkdownRenderer } from 'vitepress'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
 
-/** Address of the repository, from `homepage` of the root's package.json. */
-export const repository: string = JSON.parse(
-  readFileSync(`${root}package.json`, 'utf8'),
-).repository.url.replace(/^git\+|\.git$/g, '')
+const manifest = JSON.parse(readFileSync(`${root}package.json`, 'utf8'))
+
+/** Address of the repository, from `repository` of the root's package.json. */
+export const repository: string = manifest.repository.url.replace(/^git\+|\.git$/g, '')
+
+/** Address of the site, from `homepage` there. */
+export const home: URL = new URL(manifest.homepage)
 
 /** Turns links to files outside of `docs/` into links to the repository. */
 export function linkRepository(markdown: MarkdownRenderer): void {

@@ -4,10 +4,12 @@ import { dirname, extname, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { hindrances, openPage, startBrowser } from '../admin/page/browser.ts'
 import { type Served, serve } from '../support/serve.ts'
-import { filesUnder, root } from '../support/workspace.ts'
+import { filesUnder, readText, root } from '../support/workspace.ts'
 
 /** The site that `npm run docs` has built; `.ci/run` builds it before the proofs. */
 const site = `${root}docs/.vitepress/dist`
+const { homepage } = JSON.parse(readText('package.json'))
+const base = new URL(homepage).pathname
 const types: { readonly [extension: string]: string } = {
   ...{ '.html': 'text/html', '.js': 'text/javascript', '.css': 'text/css' },
   ...{ '.svg': 'image/svg+xml', '.png': 'image/png', '.woff2': 'font/woff2' },
@@ -22,9 +24,9 @@ const pages = [
 describe.runIf(existsSync(site))('the site', () => {
   const handler: RequestListener = (request, response) => {
     const { pathname } = new URL(request.url ?? '/', 'http://site')
-    const file = pathname.endsWith('/') ? `${pathname}index.html` : pathname
+    const file = `${pathname.slice(base.length - 1)}${pathname.endsWith('/') ? 'index.html' : ''}`
     const path = site + decodeURIComponent(extname(file) === '' ? `${file}.html` : file)
-    if (!existsSync(path)) return response.writeHead(404).end()
+    if (!pathname.startsWith(base) || !existsSync(path)) return response.writeHead(404).end()
     const type = types[extname(path)] ?? 'application/octet-stream'
     return response.writeHead(200, { 'content-type': type }).end(readFileSync(path))
   }
@@ -34,7 +36,7 @@ describe.runIf(existsSync(site))('the site', () => {
 
   beforeAll(async () => {
     server = await serve(handler)
-    url = server.url
+    url = server.url + base.slice(1)
     browser = await startBrowser()
   })
   afterAll(async () => {
@@ -153,7 +155,7 @@ describe.runIf(existsSync(site))('the site', () => {
     const list = readFileSync(`${site}/llms.txt`, 'utf8')
     const pages = filesUnder('docs', '.md').filter((page) => !/^docs\/(api|index)/.test(page))
     for (const page of pages.map((path) => path.replace(/^docs\/|(\/index)?\.md$/g, ''))) {
-      expect(list).toContain(`(/${page}.md)`)
+      expect(list).toContain(`(${homepage}${page}.md)`)
       expect(readFileSync(`${site}/${page}.md`, 'utf8')).toMatch(/^# /m)
     }
     const tabs = readFileSync(`${site}/tasks.md`, 'utf8').match(/^```ts \[\w+\]$/gm)
@@ -169,7 +171,7 @@ describe.runIf(existsSync(site))('the site', () => {
     expect(await page.getByRole('option').count()).toBeGreaterThan(2)
     // A guide stands above the pages that are written from the types.
     const first = await page.locator('#localsearch-list a').first().getAttribute('href')
-    expect(first).not.toMatch(/^\/api\//)
+    expect(first).not.toMatch(/\/api\//)
     await page.close()
   })
 })
