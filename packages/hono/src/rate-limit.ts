@@ -29,9 +29,11 @@ export function rateLimit(options: RateLimitOptions): RateLimit {
       throw error
     }
     const response = asked.finish(context.res)
-    // Or Hono would put the headers of the one before on it.
-    context.res = undefined
-    context.res = response
+    if (response !== context.res) {
+      // Otherwise Hono would copy the previous response's headers to it.
+      context.res = undefined
+      context.res = response
+    }
     return undefined
   }
 
