@@ -10,27 +10,6 @@ const origin = 'https://api.example.com'
 const slow = { name: 'slow', limit: 10, window: '10s' } as const
 
 describe('a call that is aborted in the line', () => {
-  it('leaves its place to those behind it, however many are', async () => {
-    const api = limitedApi({ policiesOf: () => [slow] })
-    const fetch = createFetch({ fetch: api.fetch })
-    const calls = Array.from({ length: 11 }, () => fetch(origin))
-    await vi.advanceTimersByTimeAsync(100)
-    const refusedMs = performance.now()
-    for (let half = 0; half < 240; half++) {
-      const call = fetch(origin, { signal: abortsAfter(5000) })
-      call.catch(() => undefined)
-      calls.push(call)
-      await vi.advanceTimersByTimeAsync(500)
-    }
-    const settledCalls = await settled(Promise.allSettled(calls))
-    // One a second, twice as many as that want to go.
-    expect(api.arrivals.filter(({ atMs }) => atMs > refusedMs).length).toBeGreaterThanOrEqual(100)
-    const statuses = settledCalls.map((call) =>
-      call.status === 'fulfilled' ? call.value.status : 0,
-    )
-    expect(statuses).not.toContain(429)
-  })
-
   it('keeps nobody waiting at a gate that is open', async () => {
     const api = limitedApi({ policiesOf: () => [{ ...slow, algorithm: 'token-bucket' }] })
     const fetch = createFetch({ fetch: api.fetch })

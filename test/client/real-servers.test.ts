@@ -60,9 +60,6 @@ const ofFastify = (own: object = {}) =>
 
 const servers = Object.entries({
   '@sluice/express': sluice({}),
-  '@sluice/express, draft-7': sluice({ headers: ['draft-7'] }),
-  '@sluice/express, draft-6': sluice({ headers: ['draft-6'] }),
-  '@sluice/express, legacy': sluice({ headers: ['legacy'] }),
   '@sluice/express, no headers but Retry-After': sluice({ headers: [] }),
   '@sluice/fastify': fastifyWith((app) => app.register(rateLimitPlugin, ours)),
   'express-rate-limit': expressWith(() => expressRateLimit(others)),

@@ -108,11 +108,4 @@ describe('an AbortSignal', () => {
     expect(vi.getTimerCount()).toBe(0)
     expect(api.sent).toHaveLength(1)
   })
-
-  it('that has ended sends nothing', async () => {
-    const api = scriptedApi({})
-    const call = createFetch({ fetch: api.fetch })(url, { signal: AbortSignal.abort() })
-    await expect(call).rejects.toThrow(expect.objectContaining({ name: 'AbortError' }))
-    expect(api.sent).toEqual([])
-  })
 })

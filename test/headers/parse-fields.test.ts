@@ -26,12 +26,6 @@ describe('parsing RateLimit', () => {
     expect(parseRateLimit(value)).toEqual(states)
   })
 
-  it('P04: reads a draft-7 dictionary where the field is no list', () => {
-    expect(parseHeaders({ RateLimit: 'limit=100, remaining=50, reset=5' }).policies).toEqual([
-      { name: undefined, limit: 100, remaining: 50, resetMs: 5000 },
-    ])
-  })
-
   it.each([
     'limit=100',
     'remaining=1, reset=1',

@@ -1,24 +1,7 @@
-import { formatRetryAfter, mergeRetryAfter, parseRetryAfter } from '@sluice/headers'
+import { mergeRetryAfter, parseRetryAfter } from '@sluice/headers'
 import { describe, expect, it } from 'vitest'
 
 const nowMs = Date.UTC(2026, 10, 20, 12, 0, 0, 250)
-
-describe('formatting Retry-After', () => {
-  it.each([
-    [0, '1'],
-    [1, '1'],
-    [1000, '1'],
-    [1001, '2'],
-    [-5, '1'],
-    [2_147_483_648_000, '1728000'],
-  ])('writes %d ms as %s', (retryAfterMs, expected) => {
-    expect(formatRetryAfter(retryAfterMs)).toBe(expected)
-  })
-
-  it.each([undefined, Number.NaN, Number.POSITIVE_INFINITY])('writes nothing for %d', (wait) => {
-    expect(formatRetryAfter(wait)).toBeUndefined()
-  })
-})
 
 describe('parsing Retry-After', () => {
   it.each([

@@ -3,7 +3,6 @@ import { mock } from 'node:test'
 import { createLimiter } from '@sluice/core'
 import { rateLimit } from '@sluice/express'
 import { rateLimitPlugin } from '@sluice/fastify'
-import { rateLimit as fetchRateLimit } from '@sluice/fetch'
 import { expectLimited, expectNotLimited, fakeClock, testStore } from '@sluice/testing'
 import express from 'express'
 import fastify from 'fastify'
@@ -23,10 +22,6 @@ const ways: Readonly<Record<string, () => Promise<() => Promise<unknown>>>> = {
   async fetch() {
     const port = await portOf(expressApp().listen(0, '127.0.0.1'))
     return () => fetch(`http://127.0.0.1:${port}`)
-  },
-  async 'a handler of fetch'() {
-    const handler = fetchRateLimit(one)(() => new Response('hello'))
-    return () => handler(new Request('http://localhost/'), { remoteAddress: '127.0.0.1' })
   },
   async supertest() {
     const app = expressApp()

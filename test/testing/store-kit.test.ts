@@ -114,10 +114,6 @@ const defects: Readonly<Record<string, readonly [Defect, message: RegExp]>> = {
     counting(({ policy, key }) => ({ id: '', key: `${policy.name}:${key}` })),
     /the key 'c' of the policy 'a:b' has a count of its own/,
   ],
-  'cuts names of policies at eight characters': [
-    counting(({ policy }) => ({ id: policy.name.slice(0, 8) })),
-    /the key 'k' of the policy 'p+b' has a count of its own/,
-  ],
   'cuts names of policies at 255 characters': [
     counting(({ policy }) => ({ id: policy.name.slice(0, 255) })),
     /the key 'k' of the policy 'p+b' has a count of its own/,
