@@ -17,9 +17,10 @@ export interface FleetSettings {
   readonly file: string
 }
 
-/** A line of history, with the units that the streams of the process hold after it. */
+/** A line of history, with the units that the streams of the process hold after it, and the lengths of those that ended for lack of units. */
 export interface ProducedLine {
   readonly held: number
+  readonly refused: readonly number[]
 }
 
 export type FleetProtocol = {
@@ -78,12 +79,14 @@ class Client {
     if (isSpent) this.#left -= units
     if (this.#left > 0 && isSpent) return units
     this.budget = undefined
-    this.#pause()
+    this.#pause(isSpent)
     void budget.settle().catch(() => undefined)
     return isSpent ? units : 0
   }
 
-  #pause(): void {
+  /** Streams that are refused or cut are demand that is not met. */
+  #pause(hasEnded: boolean): void {
+    if (!hasEnded) refused.push(Math.ceil(this.#left))
     this.#left = anyLength()
     this.#waitUntilMs = nowMs() + anyPauseMs()
   }
@@ -93,24 +96,26 @@ class Client {
     try {
       const budget = await limiter.reserve('tenant', { units: step, step })
       if (budget.allowed) this.budget = budget
-      else this.#pause()
+      else this.#pause(false)
     } finally {
       this.#isOpening = false
     }
   }
 }
 
+let refused: number[] = []
 const clients = Array.from({ length: settings.clients }, () => new Client())
 
 function turn(): void {
   const start = nowMs()
   let cost = 0
   for (const each of clients) cost += each.turn(start)
-  if (cost === 0) return
+  if (cost + refused.length === 0) return
   let held = 0
   for (const { budget } of clients) held += budget?.left ?? 0
   const names = { process: String(process.pid), key: 'tenant', policy: 'tokens' }
-  const line = { start, end: nowMs(), ...names, decision: 'allowed', cost, held }
+  const line = { start, end: nowMs(), ...names, decision: 'allowed', cost, held, refused }
+  refused = []
   writeSync(file, `${JSON.stringify(line)}\n`)
 }
 

@@ -36,6 +36,31 @@ const smallest = `
   if last then redis.call('LSET', KEYS[1], -1, last) end
   if grants then redis.call('SET', KEYS[2], grants, 'KEEPTTL') end`
 
+/**
+ * Counts the refused streams of which all units would have fitted, had their lengths been known: beside what was produced, and beside
+ * those counted before, no window would have more than the limit.
+ */
+function fittingOf(lines: readonly Line[]): { readonly refused: number; readonly fitting: number } {
+  const binMs = windowMs / 200
+  const [first = 0, last = 0] = [lines[0]?.start, lines.at(-1)?.start]
+  // Units of the window before the end of each bin.
+  const full = new Array<number>(Math.ceil((last - first) / binMs) + 202).fill(0)
+  const add = (atMs: number, units: number) => {
+    const bin = Math.floor((atMs - first) / binMs)
+    for (let i = bin; i <= bin + 200 && i < full.length; i += 1) full[i] = (full[i] ?? 0) + units
+  }
+  for (const { start, cost = 0 } of lines) add(start, cost)
+  const all = lines.flatMap(({ start, refused }) => refused.map((units) => ({ start, units })))
+  let fitting = 0
+  for (const { start, units } of all) {
+    const bin = Math.floor((start - first) / binMs)
+    if (Math.max(...full.slice(bin, bin + 202)) + units > limit) continue
+    fitting += 1
+    add(start, units)
+  }
+  return { refused: all.length, fitting }
+}
+
 it('a fleet produces the limit in no window, and uses it', { timeout: 20 * windowMs }, async () => {
   using folder = temporaryFolder('budgets')
   const file = join(folder.path, 'history')
@@ -85,6 +110,7 @@ it('a fleet produces the limit in no window, and uses it', { timeout: 20 * windo
     const [after, endedMs] = [await calls(), clockMs()]
     const steady = (await lines()).filter(({ start }) => start >= beganMs && start < endedMs)
     const units = unitsOf(steady)
+    const { refused, fitting } = fittingOf(await lines())
     const used = units / ((limit * (endedMs - beganMs)) / windowMs)
     const perHundred = ((after.count - before.count) * 100) / units
     const usPerCall = (after.us - before.us) / (after.count - before.count)
@@ -131,6 +157,7 @@ it('a fleet produces the limit in no window, and uses it', { timeout: 20 * windo
     console.info(
       `${limit} units in ${windowMs / 1_000} s: ${(100 * used).toFixed(1)}% used, at most ${fullest} in a window (${bound}), ` +
         `${perHundred.toFixed(2)} calls for 100 units, ${usPerCall.toFixed(0)} µs each (the smallest script: ${floorUs.toFixed(0)} µs); ` +
+        `${fitting} of ${refused} refused streams would have fitted; ` +
         `a killed process held ${held} units, of which at least ${stranded} are stranded`,
     )
     expect(findings).toEqual([])
