@@ -13,7 +13,6 @@ import { createNotes, notesAfter } from './fastify-notes.ts'
 
 const minutes = Number(process.env.APPS_MINUTES ?? 0.4)
 const clients = 20
-const pauseMs = 100
 
 it('applications that moved answer every request, whatever Redis does', {
   timeout: (minutes + 1) * 60_000,
@@ -21,45 +20,33 @@ it('applications that moved answer every request, whatever Redis does', {
   let server = await startRedis()
   onTestFinished(() => server.stop())
   await using proxy = await startTcpProxy(server.port)
-  const openStore = () => {
-    const client = new Redis(proxy.port, { retryStrategy: () => 200 })
-    client.on('error', () => undefined)
-    const store = redisStore(client)
-    onTestFinished(async () => {
-      await store.close()
-      client.disconnect()
-    })
-    return store
-  }
-  const app = await createNotes(notesAfter(openStore()))
+  const client = new Redis(proxy.port, { retryStrategy: () => 200 })
+  client.on('error', () => undefined)
+  const store = redisStore(client)
+  onTestFinished(() => void store.close().finally(() => client.disconnect()))
+  const app = await createNotes(notesAfter(store))
   onTestFinished(() => app.close())
-  const shop = await serve(createShop(limitsAfter(openStore())))
+  const shop = await serve(createShop(limitsAfter(store)))
   const notes = await app.listen({ port: 0, host: '127.0.0.1' })
-  const login = { method: 'POST', headers: { 'content-type': 'application/json' } }
-  const wrong = { ...login, body: '{"name":"ada","password":"guess"}' }
-  const asked: readonly (readonly [url: string, init?: RequestInit])[] = [
-    ...[
-      [`${shop}/products`],
-      [`${shop}/health`],
-      [`${shop}/login`, wrong],
-      [`${shop}/admin/accounts`],
-    ],
-    ...[
-      [`${notes}/notes`],
-      [`${notes}/health`],
-      [`${notes}/login`, wrong],
-      [`${notes}/admin/users`],
-    ],
-  ] as const
-
+  const headers = { 'content-type': 'application/json' }
+  const wrong = { method: 'POST', headers, body: '{"name":"ada","password":"guess"}' }
+  const asked: readonly { readonly url?: string; readonly init?: RequestInit }[] = [
+    { url: `${shop}/products` },
+    { url: `${shop}/health` },
+    { url: `${shop}/login`, init: wrong },
+    { url: `${shop}/admin/accounts` },
+    { url: `${notes}/notes` },
+    { url: `${notes}/health` },
+    { url: `${notes}/login`, init: wrong },
+    { url: `${notes}/admin/users` },
+  ]
   const statuses: Record<number, number> = {}
   const waits: number[] = []
   let isOver = false
   async function ask(client: number): Promise<void> {
     for (let turn = client; !isOver; turn += 1) {
-      const [url, init] = asked[turn % asked.length] ?? ['']
-      const headers = new Headers(init?.headers)
-      headers.set('x-forwarded-for', `203.0.113.${client}`)
+      const { url = '', init } = asked[turn % asked.length] ?? {}
+      const headers = { ...init?.headers, 'x-forwarded-for': `203.0.113.${client}` }
       const beganAt = performance.now()
       const response = await fetch(url, { ...init, headers })
       await response.arrayBuffer()
@@ -67,7 +54,7 @@ it('applications that moved answer every request, whatever Redis does', {
       statuses[response.status] = (statuses[response.status] ?? 0) + 1
       if (response.status === 429)
         expect(Number(response.headers.get('retry-after'))).toBeGreaterThan(0)
-      await sleep(pauseMs)
+      await sleep(100)
     }
   }
   const faults = [
@@ -83,9 +70,7 @@ it('applications that moved answer every request, whatever Redis does', {
     },
     async () => proxy.reset(),
     async () => {
-      proxy.disturb({ replyDelayMs: 150 })
-      await sleep(3_000)
-      proxy.disturb({ cutEvery: 20 })
+      proxy.disturb({ replyDelayMs: 150, cutEvery: 20 })
       await sleep(3_000)
       proxy.disturb({})
     },
@@ -103,9 +88,5 @@ it('applications that moved answer every request, whatever Redis does', {
   console.info(
     `${waits.length} requests in ${minutes} min: ${JSON.stringify(statuses)}, ${at(0.5)} ms at the median, ${at(0.999)} at 99.9%, ${at(0.999999)} at most`,
   )
-  expect(
-    Object.keys(statuses).filter((status) => !['200', '401', '403', '429'].includes(status)),
-  ).toEqual([])
-  expect(statuses[200]).toBeGreaterThan(0)
-  expect(statuses[429]).toBeGreaterThan(0)
+  expect(Object.keys(statuses)).toEqual(['200', '401', '403', '429'])
 })

@@ -64,19 +64,6 @@ describe('a passage with leases', () => {
 
     expect(onStoreError).toHaveBeenCalledTimes(1)
   })
-
-  it('releases them, and not what was counted beside them', () => {
-    const policies = [
-      { ...leases, limit: 1, name: 'inflight' },
-      { limit: 2, window: '1m', name: 'sum' },
-    ] as const
-    const { check } = guarded({ policies })
-    for (const action of ['pass', 'pass', 'reject']) {
-      const passage = check()
-      expect(passage.verdict.action).toBe(action)
-      passage.hold?.finish(200)
-    }
-  })
 })
 
 describe('renewal', () => {

@@ -64,7 +64,7 @@ const options: Record<string, [around: object, own: object, seen: Seen]> = {
     { exposeHeaders: false },
     (o, r) => last(o, r).fields.has('Access-Control-Expose-Headers'),
   ],
-  statusCode: [{ ...zero, statusCode: 420 }, { statusCode: 430 }, (o, r) => last(o, r).status],
+  statusCode: [{ ...zero, statusCode: 400 }, { statusCode: 599 }, (o, r) => last(o, r).status],
   message: [{ ...zero, message: 'a' }, { message: 'b' }, answered],
   handler: [{ ...zero, handler: ours }, { handler: theirs }, answered],
   'message over a handler': [{ ...zero, handler: ours }, { message: 'b' }, answered],

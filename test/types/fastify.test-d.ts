@@ -53,23 +53,15 @@ export const misspelt: RouteRateLimitOptions = { limits: 5 }
 export const hooked: RouteRateLimitOptions = { hook: 'onRequest' }
 
 // @ts-expect-error
-app.register(rateLimitPlugin, { ...minute, hook: 'onSend' })
-// @ts-expect-error
-app.register(rateLimitPlugin, { ...minute, global: 'no' })
-// @ts-expect-error
 app.get('/text', { config: { rateLimit: { limit: '5', window: '1m' } } }, hello)
-// @ts-expect-error
-export const yes: RouteRateLimitOptions | string | false = true
 // @ts-expect-error The handler is given Fastify's reply, which has no status().
 app.register(rateLimitPlugin, { ...minute, handler: (_request, reply) => reply.sendStatus(429) })
 
 // Forms that the runtime takes.
 app.register(rateLimitPlugin, { limit: ({ ip }) => ip.length, defaultLimit: 5, window: '1m' })
 app.register(rateLimitPlugin, { global: false })
-app.register(rateLimitPlugin, { global: false, ...minute })
 app.register(rateLimitPlugin, { global: false, profiles: { named: minute } })
 app.register(rateLimitPlugin, { routes: { '/x': minute } })
-app.get('/a', { config: { rateLimit: { limit: 5, window: '1m' } } }, hello)
 app.get('/b', { config: { rateLimit: { policies: ['a', { limit: 5, window: '1m' }] } } }, hello)
 app.get('/c', { config: { rateLimit: { limit: 5, window: '1m', combine: 'add' } } }, hello)
 app.get('/d', { config: { rateLimit: 'named' } }, hello)

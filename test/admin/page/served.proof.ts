@@ -2,7 +2,6 @@ import type { Browser } from 'playwright-core'
 import { describe, expect, it } from 'vitest'
 import { serve } from '../../support/serve.ts'
 import { until } from '../../support/until.ts'
-import { frameworks, startAdmin } from '../admin-server.ts'
 import { openPage, show, views } from './browser.ts'
 import { startLimitedApi, startProxy } from './limited-api.ts'
 import { usePage } from './page-suite.ts'
@@ -62,11 +61,6 @@ describe('the page', { timeout: 60_000 }, () => {
   it.each(['/', '/admin/limits'])('stands under %s', async (path) => {
     await using other = await startLimitedApi(suite.redis.url, path)
     await works(suite.browser, other.page)
-  })
-
-  it.each(frameworks.slice(1))('stands in $name', async (framework) => {
-    const { port } = await startAdmin({ framework })
-    await works(suite.browser, `http://127.0.0.1:${port}/limits/`, ['Policies', 'Queues'])
   })
 
   it('stands behind a proxy that takes a part of the path away, with or without a slash', async () => {

@@ -48,16 +48,6 @@ describe('an adaptive limit', () => {
     expect(limit.current).toBe(1_000)
   })
 
-  it('stays where it is between the marks', () => {
-    let busy = 100
-    const { after } = asker(adaptive({ ...range, signal: () => busy }))
-    seconds(5, after)
-    const before = after(1_000)
-    busy = 15
-    expect(new Set(seconds(60, after).slice(5)).size).toBe(1)
-    expect(after(1_000)).toBeLessThanOrEqual(before ?? 0)
-  })
-
   /** Sets the signal of a limit, and tells the limit of the last of so many requests. */
   function driven() {
     let busy = 0
