@@ -49,7 +49,7 @@ describe('examples/queue', { timeout: 60_000 }, () => {
     'does so over BullMQ, with API, worker and client in processes of their own',
     async () => {
       await using redis = await startRedis()
-      await expectServedByProcesses({ REDIS_URL: redis.url }, /by BullMQ/)
+      await expectServedByProcesses({ REDIS_URL: redis.url }, /with BullMQ/)
     },
   )
 

@@ -86,7 +86,7 @@ describe('a worker over RabbitMQ', () => {
     await channel.waitForConfirms()
     const ran: string[] = []
     bench.worker({ handler: (job) => void ran.push(job.id) })
-    await until('it is told', () => errors.some(({ message }) => /none of Sluice/.test(message)))
+    await until('it is told', () => errors.some(({ message }) => /not from Sluice/.test(message)))
     const count = async () => (await channel.checkQueue(queue)).messageCount
     await until('the queue is empty', async () => (await count()) === 0)
     await bench.reaches(id, 'done')

@@ -83,7 +83,7 @@ describe('a RabbitMQ that blocks publishers', () => {
       await until('it is told', () => errors.some((text) => /blocked: low on memory/.test(text)))
       await expect(broker.enqueue(newJob(), roomy)).rejects.toMatchObject({
         ...failed,
-        message: expect.stringMatching(/accepts no messages: low on memory/),
+        message: expect.stringMatching(/accepts no messages at the moment: low on memory/),
       })
     } finally {
       bench.rabbitmq.control('set_vm_memory_high_watermark', '0.4')
@@ -113,10 +113,10 @@ describe('what a server refuses', () => {
     expect(wrong).not.toMatch(/wrong/)
     for (const host of ['foreign', 'nowhere']) {
       const refused = await refusal(`amqp://ada:secret@${place}/${host}`)
-      expect(refused).toMatch(/no rights in the virtual host/)
+      expect(refused).toMatch(/no permissions in the virtual host/)
     }
-    expect(await refusal(`amqp://ada:secret@${place}`)).toMatch(/needs the rights configure/)
-    expect(await refusal(`amqps://${place}`)).toMatch(/speaks no TLS|with TLS for amqps/)
+    expect(await refusal(`amqp://ada:secret@${place}`)).toMatch(/needs configure, write and read permissions/)
+    expect(await refusal(`amqps://${place}`)).toMatch(/does not use TLS|TLS only with amqps/)
   }, 60_000)
 
   it('is said of a certificate that nobody trusts, which the connection may bring along', async () => {
