@@ -125,12 +125,14 @@ export function withGrants<Inner extends KeyState, Settings extends object>(
     create: () => ({ limit: 0, inner: algorithm.create(), grants: none }),
 
     clamp(state, check, now) {
+      const inner = algorithm.clamp(state.inner, check, now)
+      // Nothing is copied for a key without grants, as most requests find it.
+      if (state.grants.length === 0) return inner === state.inner ? state : { ...state, inner }
       const lastEnd = now + longestGrantMs(check.policy.windowMs)
       const grants = state.grants.map((grant) => ({
         ...grant,
         endsAt: Math.min(grant.endsAt, lastEnd),
       }))
-      const inner = algorithm.clamp(state.inner, check, now)
       return afterLapses({ ...state, inner, grants }, check, now)
     },
 
