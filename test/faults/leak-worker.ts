@@ -14,6 +14,8 @@ export interface Held {
 export type LeakProtocol = {
   /** Makes some decisions: who made them, the store or something else. */
   ask: { input: undefined; output: 'store' | 'elsewhere' }
+  /** Opens and closes stores, each with a new prefix. */
+  reopen: { input: undefined; output: undefined }
   measure: { input: undefined; output: Held }
   /** Closes everything, and gives no answer: the process ends by itself. */
   close: { input: undefined; output: undefined }
@@ -32,13 +34,23 @@ const limiter = createLimiter({
   observers: { onStoreError: () => undefined },
 })
 process.on('unhandledRejection', (reason) => tellParent(String(reason)))
-answerParent<LeakProtocol>({ ask, measure, close })
+answerParent<LeakProtocol>({ ask, reopen, measure, close })
+let opened = 0
 
 /** Some requests at once, for keys that are few, so that what is kept of keys does not look like a leak. */
 async function ask() {
   const keys = Array.from({ length: KEYS_AT_ONCE }, (_, index) => `key ${index}`)
   const decisions = await Promise.all(keys.map((key) => limiter.consume(key)))
   return decisions.every(({ source }) => source === 'store') ? 'store' : 'elsewhere'
+}
+
+async function reopen() {
+  for (const prefix of Array.from({ length: 20 }, () => `leaks-${opened++}`)) {
+    const other = createLimiter({ store: redisStore(redis, { prefix }), limit: 1, window: 1_000 })
+    await other.consume('key')
+    await other.close()
+  }
+  return undefined
 }
 
 async function measure(): Promise<Held> {

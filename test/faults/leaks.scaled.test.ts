@@ -43,6 +43,10 @@ describe(`${CYCLES} faults, one after the other`, () => {
     })
   })
 
+  it('leave no sockets, timers or memory behind: new stores', { timeout: 60_000 }, async () => {
+    await expectNoLeak(() => worker.ask('reopen', undefined))
+  })
+
   it.runIf(isProof)(
     'leave no sockets, timers or memory behind: CLIENT KILL',
     { timeout: 60_000 },

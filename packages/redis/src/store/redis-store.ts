@@ -57,8 +57,8 @@ export interface RedisStore extends Store {
 const noTerms: CallTerms = {}
 
 const fleets = processWide(
-  '@sluice/redis/fleets/1',
-  () => new WeakMap<object, Map<string, Fleet>>(),
+  '@sluice/redis/fleets/2',
+  () => new WeakMap<object, Map<string, WeakRef<Fleet>>>(),
 )
 
 /**
@@ -291,9 +291,10 @@ function timedCall(asks: readonly QueuedRequest[], tell: (call: StoreCall) => vo
 
 /** Returns the fleet of a prefix, shared by all stores of this process that write the same keys. */
 function fleetOf(client: object, redis: RedisClient, sharedPrefix: string): Fleet {
-  const known = fleets.get(client) ?? new Map<string, Fleet>()
+  const known = fleets.get(client) ?? new Map<string, WeakRef<Fleet>>()
   fleets.set(client, known)
-  const fleet = known.get(sharedPrefix) ?? new Fleet(redis, `${sharedPrefix}:instances`)
-  known.set(sharedPrefix, fleet)
+  const fleet = known.get(sharedPrefix)?.deref() ?? new Fleet(redis, `${sharedPrefix}:instances`)
+  // Weak: what else is known of a prefix hangs on its fleet, and goes with the last store.
+  known.set(sharedPrefix, new WeakRef(fleet))
   return fleet
 }
