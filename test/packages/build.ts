@@ -121,7 +121,9 @@ async function inlineTexts(folder: string, part: string, work: string): Promise<
   const nameOf = (file: string): string => file.slice(`${folder}/${part}/`.length).replace(end, '')
   const isPacked = part === 'page'
   const packed = (text: string) => gzipSync(text, { level: 9 }).toString('base64')
-  const textOf = (file: string) => (isPacked ? packed(readText(file)) : readText(file))
+  // Comments of scripts stay here, so that a script's hash does not depend on them.
+  const bare = (text: string) => (end === '.lua' ? text.replace(/^ *--.*\n/gm, '') : text)
+  const textOf = (file: string) => (isPacked ? packed(readText(file)) : bare(readText(file)))
   const texts = Object.fromEntries(files.map((file) => [nameOf(file), textOf(file)]))
   const found = 'texts[name] ?? ""'
   const [type, value] = isPacked

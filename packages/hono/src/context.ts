@@ -5,15 +5,15 @@ import type { Context, Next } from 'hono'
 import type { RouterRoute } from 'hono/types'
 import type { RateLimitOptions } from './options.ts'
 
-/** A limiter at the place where Hono has matched it. */
+/** A limiter and the route pattern where Hono matched it. */
 export interface Place {
   readonly addressOf?: RateLimitOptions['addressOf']
   readonly matched?: RouterRoute | undefined
 }
 
-/** A request of Hono at one middleware of ours. */
+/** A Hono request at one of our middleware functions. */
 export class HonoContext extends FetchContext<[context: Context, next: Next]> {
-  /** With fields of ours, Hono would copy the response to an upgrade: some runtimes refuse that. */
+  /** With our fields, Hono would copy an upgrade's response, which some runtimes reject. */
   #ofUpgrade: Headers | undefined
 
   constructor(native: Context, next: Next, { addressOf, matched }: Place = {}) {
@@ -22,7 +22,7 @@ export class HonoContext extends FetchContext<[context: Context, next: Next]> {
     this.#ofUpgrade = raw.headers.has('upgrade') ? new Headers() : undefined
   }
 
-  /** The route of a handler: middleware is registered for `ALL`, mostly with a wildcard. */
+  /** The route of a handler. Middleware is registered for `ALL`, mostly with a wildcard. */
   override get route(): string | undefined {
     const { matchedRoutes } = this.native.req
     const isHandler = ({ method, path }: RouterRoute) => method !== 'ALL' || !path.includes('*')
@@ -39,13 +39,13 @@ export class HonoContext extends FetchContext<[context: Context, next: Next]> {
         try {
           native.executionCtx.waitUntil(work)
         } catch {
-          // Runtimes that stay awake have no such context, and Hono throws where there is none.
+          // Hono throws if the runtime has no execution context; such runtimes stay awake anyway.
         }
       },
     }
   }
 
-  /** On Node the connection tells of the end, also if another middleware drops the body. */
+  /** On Node, the connection signals the end, even if another middleware drops the body. */
   override settleAtEnd(hold: Hold): void {
     const { incoming, outgoing } = serverOf(this.native)
     if (outgoing) settleAfter(outgoing, incoming?.socket, hold)
@@ -60,7 +60,7 @@ export class HonoContext extends FetchContext<[context: Context, next: Next]> {
     return this.#ofUpgrade ?? this.native.res.headers
   }
 
-  /** A refusal is no upgrade: its fields stand beside those of the application. */
+  /** A refusal never upgrades: its fields are added to those of the application. */
   override setStatus(): void {
     this.#ofUpgrade = undefined
   }
@@ -77,7 +77,7 @@ function scopeOf({ path, method }: RouterRoute, asked: string): Scope {
 
 type Ending = Parameters<typeof settleAfter>
 
-/** The connection in `env`, as `@hono/node-server`, Deno and Bun put it there. */
+/** The connection in `env`, as set by `@hono/node-server`, Deno and Bun. */
 interface Server {
   readonly incoming?: { readonly socket?: Ending[1] & { readonly remoteAddress?: string } }
   readonly outgoing?: Ending[0]

@@ -5,12 +5,12 @@ import type { Context, Next } from 'hono'
 
 declare module 'hono' {
   interface ContextVariableMap {
-    /** The decision of the last `rateLimit` of this request; `undefined` when it was skipped. */
+    /** The decision of this request's last `rateLimit`; `undefined` if it was skipped. */
     rateLimit: RequestDecision | undefined
   }
 }
 
-/** Replies to a refused request; the headers are set already. */
+/** Replies to a refused request. The headers are already set. */
 export type RateLimitHandler = FetchReply<[context: Context, next: Next]>
 
 /** Options of `rateLimit`. */

@@ -4,7 +4,7 @@ import type { Context, MiddlewareHandler, Next } from 'hono'
 import { HonoContext } from './context.ts'
 import type { RateLimitOptions } from './options.ts'
 
-/** Middleware of Hono, and the limiter behind it. */
+/** Hono middleware, and its limiter. */
 export type RateLimit = MiddlewareHandler & Limiting<[context: Context]>
 
 /**
@@ -17,7 +17,7 @@ export function rateLimit(options: RateLimitOptions): RateLimit {
   const { guard, addressOf } = createFetchGuard(options)
 
   async function sluiceRateLimit(context: Context, next: Next): Promise<Response | undefined> {
-    // Not by `hono/route`: a copy of it in the other form, CommonJS or ESM, knows no such request.
+    // Not by `hono/route`: it fails if the app loaded Hono in the other format, CommonJS or ESM.
     const matched = context.req.matchedRoutes[context.req.routeIndex]
     const asked = new HonoContext(context, next, { addressOf, matched })
     try {
@@ -30,7 +30,7 @@ export function rateLimit(options: RateLimitOptions): RateLimit {
     }
     const response = asked.finish(context.res)
     if (response !== context.res) {
-      // Otherwise Hono would copy the previous response's headers to it.
+      // Otherwise Hono would copy the previous response's headers into it.
       context.res = undefined
       context.res = response
     }
@@ -38,14 +38,14 @@ export function rateLimit(options: RateLimitOptions): RateLimit {
   }
 
   return withLimiter(sluiceRateLimit, guard, (context: Context) => {
-    // The handler that asks may stand on another route than the limiter.
+    // The handler may be on a different route than the limiter.
     const matched = context.req.matchedRoutes.find(({ handler }) => handler === sluiceRateLimit)
     return new HonoContext(context, async () => undefined, { addressOf, matched })
   })
 }
 
 /**
- * Middleware that serves a handler under the path where it stands.
+ * Middleware that serves a handler under the path where it is mounted.
  * @example
  * app.use('/limits/*', mount(handler))
  */

@@ -1,22 +1,22 @@
--- The table and the functions of postgresStore, of @sluice/postgres. It may run again at any time.
--- Without the word UNLOGGED, counts survive a crash of the server.
+-- Table and functions of postgresStore from @sluice/postgres. Can be run again at any time. Without
+-- the word UNLOGGED, counts survive a crash of the server.
 
--- Processes that start together run it one after the other.
+-- Processes that start at the same time run this one after another.
 SELECT pg_advisory_xact_lock(hashtext('sluice_counts migration'));
 
 CREATE UNLOGGED TABLE IF NOT EXISTS sluice_counts (
   key text COLLATE "C" PRIMARY KEY, -- 128 bits of a SHA-256, as base64url
-  version bigint NOT NULL,          -- random, another one with each write
-  state text NOT NULL,              -- as core encodes it; empty: as if there were no row
+  version bigint NOT NULL,          -- random, new on each write
+  state text NOT NULL,              -- as encoded by core; empty: same as no row
   ends_at bigint NOT NULL           -- ms since 1970, whole minutes: most updates leave the index alone
 ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
 CREATE INDEX IF NOT EXISTS sluice_counts_ends_at ON sluice_counts (ends_at);
 
--- Writes the states that a process has decided, if nothing has changed since it read the rows.
---   seen        version of each row as the process knows it; 0: no row
---   new_states  NULL for a row that stays as it is; NULL for all: nothing is written
---   decided_at  ms by this server's clock, as the process reckons it; NULL: it has another clock
--- Returns '+' and the time (ms); or, if nothing was written, '-', the time, and the rows.
+-- Writes the states decided by a process, unless the rows have changed since it read them.
+--   seen        version of each row known to the process; 0: no row
+--   new_states  NULL for a row that does not change; NULL for all: nothing is written
+--   decided_at  ms by this server's clock, as estimated by the process; NULL: it uses another clock
+-- Returns '+' and the time (ms); or, if nothing was written, '-', the time and the rows.
 CREATE OR REPLACE FUNCTION sluice_counts_decide(
   keys text[], seen bigint[], new_states text[], ends bigint[], new_version bigint, decided_at bigint
 ) RETURNS text LANGUAGE plpgsql
@@ -28,7 +28,7 @@ DECLARE
   now_ms bigint;
 BEGIN
   IF new_states IS NOT NULL THEN
-    -- The keys are sorted, and the rows are found in that order: no two calls wait for each other.
+    -- Keys are sorted, and rows are locked in that order, so calls cannot deadlock.
     UPDATE sluice_counts AS counts
       SET version = new_version, state = asked.state, ends_at = asked.ends
       FROM unnest(keys, seen, new_states, ends) AS asked (key, seen, state, ends)
@@ -45,7 +45,7 @@ BEGIN
     END IF;
   END IF;
   IF same < cardinality(keys) THEN
-    -- Now that nobody can change the rows above: are those that stay as they are still the same?
+    -- The rows above are now locked. Check that the unchanged rows still have the same version.
     SELECT same + count(*) INTO same
       FROM unnest(keys, seen, new_states) AS asked (key, seen, state)
       LEFT JOIN sluice_counts USING (key)
@@ -55,14 +55,14 @@ BEGIN
   IF same = cardinality(keys) AND coalesce(decided_at BETWEEN now_ms - 1000 AND now_ms, true) THEN
     RETURN '+' || now_ms;
   END IF;
-  RAISE SQLSTATE 'SLUIC'; -- undoes what was written
+  RAISE SQLSTATE 'SLUIC'; -- undoes the writes
 EXCEPTION WHEN SQLSTATE 'SLUIC' THEN
   RETURN '-' || now_ms || coalesce((
     SELECT string_agg(E'\n' || key || ' ' || version || ' ' || state, '')
     FROM sluice_counts WHERE key = ANY (keys)), '');
 END $$;
 
--- The same for one row that exists, which most calls of a quiet process are.
+-- The same for one existing row: most calls of a quiet process.
 CREATE OR REPLACE FUNCTION sluice_counts_decide_one(
   one_key text, seen bigint, new_state text, ends bigint, new_version bigint, decided_at bigint
 ) RETURNS text LANGUAGE plpgsql SET lock_timeout = '20ms' AS $$
@@ -78,8 +78,8 @@ BEGIN
     ARRAY[one_key], ARRAY[seen], ARRAY[new_state], ARRAY[ends], new_version, decided_at);
 END $$;
 
--- Deletes up to `most` rows that ended before a time (ms since 1970), a minute ago by default,
--- unless another process does that now. Returns how many.
+-- Deletes up to `most` rows that ended before `before` (ms since 1970; default: a minute ago),
+-- unless another process is doing so. Returns the number of rows.
 CREATE OR REPLACE FUNCTION sluice_counts_sweep(most int, before bigint DEFAULT NULL)
 RETURNS int LANGUAGE plpgsql AS $$
 DECLARE

@@ -1,6 +1,6 @@
 -- Gauges of a queue: depth, running and dead jobs, age of the oldest, and rates.
 --
--- Returns  { depth, running, dead, enqueueing time of the oldest, or '', ms that is looked back, jobs in, jobs out }
+-- Returns  { depth, running, dead, enqueue time of the oldest or '', ms covered by the rates, jobs in, jobs out }
 local oldest = redis.call('ZRANGE', places, 0, 0, 'WITHSCORES')[2] or ''
 local since = math.max(now - flow_seconds * 1000, tonumber(redis.call('HGET', flow, 'since') or now))
 local first = math.floor(since / 1000)

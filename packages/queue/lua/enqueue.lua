@@ -1,9 +1,9 @@
--- Takes a place for a job in the bounds of its queue, and finds the job that an idempotency key stands for. It adds no job, unless it is
--- given the text of one: else the broker adds it.
+-- Takes a place for a job within the bounds of its queue, and finds the job of an idempotency key. Adds the job only if its text is passed:
+-- otherwise the broker adds it.
 --
--- args.maxDepth and args.maxDepthPerIdentity  the bounds    args.claimMs  ms that the claim to add the job is kept
--- Returns  { outcome, job id, how many have expired unseen }: 'enqueued', 'known', 'adding' (known, and to be added: nobody has, so far),
---          'mismatch', 'queue' or 'identity' (which bound is reached)
+-- args.maxDepth and args.maxDepthPerIdentity  the bounds    args.claimMs  ms to keep the claim to add the job
+-- Returns  { outcome, job id, number of expired jobs not yet removed }: 'enqueued', 'known', 'adding' (known, but not added yet),
+--          'mismatch', or the bound reached: 'queue' or 'identity'
 local claim = id
 if job.record then
   local known = redis.call('GET', record)
@@ -11,7 +11,7 @@ if job.record then
     local first = id_in(known)
     if string.sub(known, 1, -#first - 2) ~= job.fingerprint then return { 'mismatch', '' } end
     if redis.call('EXISTS', prefix .. first) == 1 then return { 'known', first } end
-    -- The writer of the record has not added the job, or never will: it is added now, under its id.
+    -- The writer of the record has not added the job yet, or never will: it is added now, with its id.
     id = first
     place = job.identity .. ':' .. id
   end

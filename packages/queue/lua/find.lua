@@ -1,4 +1,4 @@
--- Finds the job that an idempotency key stands for, if it is there, or is about to be added.
+-- Finds the job of an idempotency key, if it exists or is about to be added.
 --
 -- Returns  its id, or ''
 local known = redis.call('GET', record)

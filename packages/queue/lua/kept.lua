@@ -1,5 +1,4 @@
--- Counts the records of jobs that have ended: a sorted set of their ids, the first to go first, and a hash of their bytes, with the
--- sum of them under ''.
+-- Counts the records of ended jobs: a sorted set of their ids, ordered by removal, and a hash of their bytes, with the sum under ''.
 local function kept_keys(set)
   local kept = prefix .. 'sluice:kept:' .. set
   return prefix .. set, kept, kept .. ':bytes'
@@ -14,9 +13,9 @@ local function uncount_kept(set, old)
   redis.call('HINCRBY', bytes, '', -size)
 end
 
--- Counts what is kept of a job that has ended, drops what nobody needs any more, and forgets what is too old, or too much.
--- `set` is 'completed' or 'failed', for dead letters. `args.bounds` has: maxKept, maxDeadLetters, maxKeptBytes, and the bytes that each
--- job takes beside its texts. `args.data` is what is kept of the data of the job. Without an id it forgets only.
+-- Counts the record of an ended job, drops its unneeded data, and deletes records that are too old or too many. `set` is 'completed' or
+-- 'failed', for dead letters. `args.bounds` has: maxKept, maxDeadLetters, maxKeptBytes, and the overhead of each job in bytes. `args.data`
+-- is the part of the job's data to keep. Without an id it only deletes.
 local function keep(set)
   local ended, kept, bytes = kept_keys(set)
   local bounds, is_dead = args.bounds, set == 'failed'
@@ -26,7 +25,7 @@ local function keep(set)
   local function forget(old)
     uncount_kept(set, old)
     redis.call('ZREM', ended, old)
-    -- A job that is added again under its id is another one.
+    -- A job added again with the same id is a different job.
     if redis.call('HEXISTS', prefix .. old, 'finishedOn') == 1 then
       redis.call('DEL', prefix .. old, prefix .. old .. ':logs')
     end
@@ -42,11 +41,11 @@ local function keep(set)
     for _, field in ipairs({ 'data', 'returnvalue', 'failedReason' }) do size = size + redis.call('HSTRLEN', key, field) end
     redis.call('HSET', bytes, id, size)
     redis.call('HINCRBY', bytes, '', size)
-    -- All that was kept before has expired.
+    -- All earlier records have expired.
     if not is_dead and redis.call('EXISTS', kept) == 0 then redis.call('ZREMRANGEBYSCORE', ended, '-inf', '(' .. now) end
     redis.call('ZADD', kept, is_dead and now or now + job.retentionMs, id)
     if not is_dead then
-      -- Records that are kept for a time end with all their keys at once.
+      -- Records expire on their own, as do the sets that list them.
       redis.call('PEXPIRE', key, job.retentionMs)
       local until_ms = math.max(job.retentionMs, redis.call('PTTL', kept))
       for _, each in ipairs(ended_expires and { ended, kept, bytes } or { kept, bytes }) do redis.call('PEXPIRE', each, until_ms) end

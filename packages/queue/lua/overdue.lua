@@ -1,6 +1,6 @@
--- Finds the jobs that have waited longer than they were worth, and have never begun.
+-- Finds jobs that expired while they waited and never started.
 --
--- args.count  how many
+-- args.count  maximum number
 -- Returns  ids of jobs
 local ids = {}
 for _, each in ipairs(redis.call('ZRANGEBYSCORE', expiries, '-inf', now, 'LIMIT', 0, args.count)) do

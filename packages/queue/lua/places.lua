@@ -1,5 +1,4 @@
--- Counts the jobs that come and go in each second: `i<second>` and `o<second>` in one hash, and
--- `since`, the time at which the queue was last empty.
+-- Counts jobs in and out per second: `i<second>` and `o<second>` in one hash, with `since`, the time when the queue was last empty.
 local flow_seconds = 30
 
 local function count_flow(direction)
@@ -12,14 +11,14 @@ local function count_flow(direction)
   end
 end
 
--- Has an open job keep its place and its record, or take them back.
+-- Keeps or restores the place and the record of an open job.
 local function hold_place()
   if redis.call('ZADD', places, 'NX', job.enqueuedAt, place) == 0 then return end
   redis.call('HINCRBY', identities, job.identity, 1)
   if job.record and redis.call('GET', record) == says then redis.call('PEXPIRE', record, job.openMs) end
 end
 
--- Returns 1 if there was such a place.
+-- Returns 1 if the place existed.
 local function give_back(given, identity)
   redis.call('ZREM', expiries, given)
   if redis.call('ZREM', places, given) == 0 then return 0 end
@@ -27,8 +26,8 @@ local function give_back(given, identity)
   return 1
 end
 
--- The id behind the first colon of a place or a record.
+-- The id after the first colon of a place or a record.
 local function id_in(member) return string.sub(member, string.find(member, ':', 1, true) + 1) end
 
--- Runs that began and never ended.
+-- Runs that started and never ended.
 local function interrupted_of(starts, ended) return math.max(0, tonumber(starts or '0') - tonumber(ended or '0')) end

@@ -1,6 +1,6 @@
 -- Reads jobs: the one with the id args.only, or dead letters, the newest first, from args.first to args.last.
 --
--- Returns  for each: id, data, returnvalue, failedReason, runs that ended, when it ended, 1 if any began, and 1 if it is running
+-- Returns  for each: id, data, returnvalue, failedReason, number of ended runs, end time, 1 if any started, and 1 if it is running
 local ids = args.only and { args.only } or redis.call('ZREVRANGE', prefix .. 'failed', args.first, args.last)
 local found = {}
 for _, each in ipairs(ids) do

@@ -1,8 +1,7 @@
--- Takes places back whose job was never added, since the process that asked for them died in between, or has ended. Forgets outcomes
--- that are too old.
+-- Takes back places whose job has ended, or was never added because its process died. Deletes outcomes that are too old.
 --
--- args.before  places that are older than this, ms since 1970, are looked at    args.skip  how many to skip    args.count  how many
--- Returns  how many to skip next time, 0 at the end
+-- args.before  checks places older than this, in ms since 1970    args.skip  number to skip    args.count  maximum number
+-- Returns  number to skip next time, 0 at the end
 local taken = 0
 local found = redis.call('ZRANGEBYSCORE', places, '-inf', args.before, 'LIMIT', args.skip, args.count)
 for _, each in ipairs(found) do

@@ -1,4 +1,4 @@
--- Tells runs whether they are to stop.
+-- Returns whether runs must stop.
 --
 -- args.runs  job id and token of each
 -- Returns  for each '', 'stop', or 'lost': another run has the job

@@ -1,7 +1,7 @@
--- Decides any call: requests of several operations and lists of policies, in order, each all or
--- nothing. A request sees what earlier ones took.
+-- Decides any call: requests with different operations and policies, in order, each all or nothing.
+-- A request sees the units of earlier ones.
 --
--- KEYS     the keys of all requests, one request after the other; last that of the sender, if any
+-- KEYS     the keys of all requests, one request after the other; last the sender's key, if any
 -- ARGV[1]  the call, as ARGV[4] of usual-one.lua
 -- ARGV[2]  milliseconds of the caller's clock; '' for the server's own
 -- ARGV[3]  the requests as JSON, which src/calls/general-call.ts writes:
@@ -9,11 +9,11 @@
 --     groups: [{ op, policies, requests, costs?, receipts? }], apart?, number? }
 --   policies   of a group: the policies of each of its requests, as numbers from 1
 --   requests   how many requests the group has; each has one key for each policy
---   costs      of each key; left out if all are 1
---   receipts   of each key: time, incarnation, and units given back before; or as in grants.lua
---   apart      the grants of the only key (held-units.lua), while its slot is moved
+--   costs      of each key; absent if all are 1
+--   receipts   of each key: time, incarnation, and units given back earlier; or as in grants.lua
+--   apart      the grants of the only key (held-units.lua), while its slot is migrating
 --   number     of the call, if it gives units back and its client may send it again
--- ARGV[4]  left out, or the argument of deadline.lua
+-- ARGV[4]  absent, or the argument of deadline.lua
 -- Returns  as usual-one.lua for several keys
 local caller_ms, call_text = ARGV[2], ARGV[1]
 if ARGV[4] then
@@ -26,7 +26,7 @@ local reply = { call_text, now }
 local decide_request, unreadable_values = define_general(reply)
 
 for _, policy in ipairs(call.policies) do policy.apart = call.apart end
--- Calls of a sender arrive in order: one that is not newer than the last was carried out before.
+-- Calls of a sender arrive in order: a call that is not newer than the last is a repetition.
 local first_key, is_repeat, nothing = 0, false, nil
 if call.number then
   local sender = KEYS[#KEYS]
@@ -35,7 +35,7 @@ if call.number then
   else redis_call('SET', sender, string.format('%.0f', call.number), 'PX', 3600000) end
 end
 for _, group in ipairs(call.groups) do
-  -- The first time gave the units back. A charge of nothing answers with what is left.
+  -- The first call gave the units back. Charging nothing returns the remaining units.
   if is_repeat and group.op == 'refund' then group.op, group.costs = 'charge', nothing end
   local policies = {}
   for i, number in ipairs(group.policies) do policies[i] = call.policies[number] end

@@ -1,8 +1,9 @@
--- Extends parts/request.lua for policies with grants (algorithms/granted-log.lua). In the place of
--- receipts stand the terms of each key: { id, ms that the grant lives, divisor of what remains, and
--- grants that the process renews or has closed (held_log.close) }; {} for other policies.
+-- Extends parts/request.lua for policies with grants (algorithms/granted-log.lua). Receipts are
+-- replaced by the terms of each key: { id, lifetime of the grant in ms, divisor of the remaining
+-- units, and grants that the process renews or has closed (held_log.close) }; {} for other
+-- policies.
 
--- The report has two more fields: the units of the grant, and whether units were recorded.
+-- The report has two more fields: the units granted, and whether units were recorded.
 function operations.grant(policies, costs, at, receipts)
   for i = 1, #policies do
     local cell, policy, terms = cells[i], policies[i], receipts[at + i]
@@ -19,7 +20,7 @@ function operations.grant(policies, costs, at, receipts)
   end
 end
 
--- Units that other processes hold stay held: those processes still spend them.
+-- Units held by other processes stay held: those processes still spend them.
 local forget = operations.reset
 function operations.reset(policies, costs, at, receipts)
   for i = 1, #policies do policies[i].terms = receipts and receipts[at + i] end

@@ -1,4 +1,4 @@
--- Returns the value of a key of grants in hexadecimal digits: texts of replies are read as UTF-8.
+-- Returns the value of a key of grants in hex: clients decode replies as UTF-8.
 -- KEYS[1]  the key (algorithms/granted-log.lua)
 local value = redis.pcall('GET', KEYS[1])
 if type(value) ~= 'string' then return '' end

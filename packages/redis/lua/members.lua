@@ -1,8 +1,8 @@
--- Keeps what processes tell about themselves, each for a time by the server's clock.
--- KEYS[1] texts by the ids of processes; before each text the time (ms) at which it expires
+-- Stores what processes publish about themselves, with an expiry by the server's clock.
+-- KEYS[1] hash of process id → '<expiry in ms> <text>'
 -- ARGV[1] milliseconds of the caller's clock; '' for the server's own
--- ARGV[2] id, ARGV[3] text, ARGV[4] time to live in ms, 0 for a process that ends; left out to ask
--- Returns ids and texts that have not expired, in turn; 1 for a process that tells about itself.
+-- ARGV[2] id, ARGV[3] text, ARGV[4] TTL in ms, 0 when a process stops; absent to read
+-- Returns alternating ids and texts that have not expired; 1 after a write.
 local now = tonumber(ARGV[1])
 if not now then
   local time = redis.call('TIME')

@@ -1,34 +1,34 @@
--- Defines how any request is decided, in whatever state its keys are. It is a function, because a
--- call in which all keys are in a usual state must not pay for the definitions (40 µs).
+-- Decides any request, whatever the state of its keys. It is a function, so that a call whose keys
+-- are all in a usual state does not pay for the definitions (40 µs).
 --
--- define[name]() returns a part: an algorithm, or what several files of one algorithm share. An
--- algorithm is a table of functions, the twin of the TypeScript module of its name in core:
---     load(cell, key, policy)     reads what a key has taken, as it counts now, into a cell
+-- define[name]() returns a part: an algorithm, or code shared by files of one algorithm. An
+-- algorithm is a table of functions, the twin of the TypeScript module of the same name in core:
+--     load(cell, key, policy)     reads the state of a key, as it counts now, into a cell
 --     persist(cell, policy)       writes a cell that load has `repaired`: times after now are now
---     fits(cell, policy)          returns the units that may still be taken; below 0 if more count
---     take(cell, policy, units)   records units, asked or not
---     wait(cell, policy, cost)    returns ms until the cost fits; left out if the report tells
---     delay(cell, policy)         returns ms that an allowed request is held; left out if none is
+--     fits(cell, policy)          returns the units that may be taken; negative beyond the limit
+--     take(cell, policy, units)   records units, even beyond the limit
+--     wait(cell, policy, cost)    returns ms until the cost fits; absent if the report has them
+--     delay(cell, policy)         returns ms to hold an allowed request; absent if it holds none
 --     give_back(cell, policy, units, at, refunded)
---                                 gives back up to so many units that a receipt names by `at`, of
---                                 which `refunded` units were given back before
+--                                 gives back up to `units` of the receipt with the time `at`, of
+--                                 which `refunded` were given back earlier
 --     renew(cell, policy, units, at)
---                                 prolongs a lease, and returns whether it still runs; left out if
+--                                 extends a lease, and returns whether it still runs; absent if
 --                                 there are no leases
---     clear(cell, policy)         forgets everything
---     block(cell, policy, ms)     denies all for so many ms; left out if keys cannot be blocked
---     counts_only_denials         true if requests that are allowed take nothing
---     report(cell, policy)        returns two whole numbers >= 0, from which `fromTwin` of the
---                                 twin in core makes a state. The first falls when
---                                 units are given back. A third one, if there is one, tells how far
---                                 (ms) the time of the key is ahead of a clock that was set back
+--     clear(cell, policy)         deletes the state
+--     block(cell, policy, ms)     denies all for `ms`; absent if keys cannot be blocked
+--     counts_only_denials         true if allowed requests take nothing
+--     report(cell, policy)        returns two integers >= 0, from which `fromTwin` of the
+--                                 twin in core builds a state. The first decreases when
+--                                 units are given back. A third one, if present, is how far
+--                                 (ms) the key's time is ahead of a clock that was set back
 --
--- A policy has limit, window, count_denied, setting (what `luaSetting` of the twin in core returns;
--- nil for undefined), and is_short, if a log is one string.
+-- A policy has limit, window, count_denied, setting (from `luaSetting` of the twin in core; nil for
+-- undefined), and is_short, if a log is one string.
 --
--- Cells are used again for the next request, since tables cost more than commands, so load sets
--- every field: key, incarnation, exists (whether the key held anything), repaired, and its own.
--- Every change is written at once, so that the next request sees it. Times and units are whole.
+-- Cells are reused for the next request, since tables cost more than commands. So load sets every
+-- field: key, incarnation, exists (whether the key has a value), repaired, and the algorithm's own.
+-- Every change is written at once, so that the next request sees it. Times and units are integers.
 local function define_general(reply)
 local floor, ceil, min, max = math.floor, math.ceil, math.min, math.max
 local MAX_SAFE, is_server_clock = 9007199254740991, server_micros ~= nil
@@ -39,7 +39,7 @@ local function require_part(name)
   return defined[name]
 end
 
--- Clients misread integers just below 2^53: they add a digit's code before they subtract it.
+-- Clients misread integers just below 2^53: they add a digit's code before subtracting it.
 local function exact(amount)
   return amount > 9007199254740900 and string.format('%.0f', amount) or amount
 end
@@ -57,10 +57,10 @@ local function write_string(key, value, ttl)
   redis_call('SET', key, value, 'PX', ttl + ttl_margin)
 end
 
--- Every key is in incarnation 0. If it is forgotten, a mark is left in its place, and it goes on in
--- an incarnation that no other has, so that none of its earlier receipts reaches it.
+-- A key starts in incarnation 0. If it is deleted, a mark replaces it, and it continues in a unique
+-- incarnation, so that earlier receipts do not apply to it.
 local MARK_VERSION, MARK_FORMAT, MARK_LENGTH = 9, '<BI4', 5
--- The server's clock counts them from its microseconds: each takes longer than one to write.
+-- With the server's clock they are numbered by microseconds: writing one takes longer than that.
 local next_incarnation = tonumber(call_text and call_text:match(';(%d+)$')) or ((now - now % 1000) * 1000 + server_micros) % 4294967296
 local function new_incarnation()
   next_incarnation = next_incarnation % 4294967295 + 1
@@ -73,26 +73,26 @@ local function leave_mark(cell, ttl)
   redis_call('SET', cell.key, pack(MARK_FORMAT, MARK_VERSION, cell.incarnation), 'PX', ttl + ttl_margin)
 end
 
--- The incarnation that a mark tells; nil for any other value.
+-- The incarnation stored in a mark; nil for any other value.
 local function read_mark(value)
   if #value ~= MARK_LENGTH or value:byte(1) ~= MARK_VERSION then return nil end
   local _, incarnation = unpack_struct(MARK_FORMAT, value)
   return incarnation
 end
 
--- The count after a refund; none of a count that has lost units (core: unitsLeft).
+-- The count after a refund, which a count that has lost units ignores (core: unitsLeft).
 local function units_left(count, units, policy)
   return count >= policy.most and count or max(0, count - units)
 end
 
--- For a value that cannot be read: it counts as empty, and is reported.
+-- For an unreadable value: it counts as empty, and is reported.
 local function reject()
   unreadable = unreadable + 1
   return nil
 end
 
--- Reads a value that must be a string of one length, and begin with the version of its format, or
--- with another; nil where there is none.
+-- Reads a value that must be a string of a given length and start with one of two format versions;
+-- nil if there is none.
 local function read_string(cell, key, version, length, other_version)
   cell.key, cell.incarnation, cell.exists, cell.repaired = key, 0, false, false
   local value = redis.pcall('GET', key)

@@ -1,11 +1,11 @@
--- Decides a call whose requests consume by one list of several policies, with the modules of
--- usual-one.lua. A request is written only after all of its keys have been decided. If one of them
--- denies, or is in no usual state, parts/unusual.lua decides the whole request. What stands between
--- `-- EACH` and `-- END` is repeated for each policy, with its number N behind its variables.
+-- Decides a call whose requests all consume by the same several policies, with the modules of
+-- usual-one.lua. A request is written only after all its keys are decided. If a key denies, or is
+-- in an unusual state, parts/unusual.lua decides the whole request. The code between `-- EACH` and
+-- `-- END` is repeated for each policy, with its number N appended to its variables.
 --
 -- KEYS     the key of each policy of each request, one request after the other
--- ARGV     for each policy: the limit, the window in ms, and the setting; then as ARGV[4] and what
---          comes after it of usual-one.lua for several keys
+-- ARGV     for each policy: the limit, the window in ms, and the setting; then the same
+--          as from ARGV[4] of usual-one.lua for several keys
 -- Returns  as usual-one.lua for several keys
 local caller_ms = ARGV[3 * WIDTH + 2]
 -- include parts/shared
@@ -23,7 +23,7 @@ local keys, reply, size, values, values_before, values_end = KEYS, { call_text, 
 local decide_request, unreadable_values, policies
 for request_start = 0, #keys - WIDTH, WIDTH do
   if READS_STRINGS and request_start >= values_end and not repeats then
-    -- Arguments have to fit the stack of Lua.
+    -- Arguments must fit Lua's stack.
     values_before, values_end = request_start, request_start + (256 - 256 % WIDTH)
     if values_end > #keys then values_end = #keys end
     values = redis_call('MGET', unpack(keys, request_start + 1, values_end))

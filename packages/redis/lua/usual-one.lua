@@ -1,24 +1,24 @@
 -- Decides a call whose requests consume by one policy. A module of usual/ decides keys in a usual
--- state, and parts/unusual.lua decides all others.
+-- state, parts/unusual.lua all others.
 --
--- The text of the module stands in the place of `-- DECIDE`, because a function would cost time in
--- every call. It reads key, units, limit, window, setting and now. It sets amount and detail of the
--- report (parts/report.lua), denied, and what parts/write.lua writes. If the state is not usual, it
--- leaves amount nil. A denial is no usual state if COUNTS_DENIED is true.
+-- The module's code replaces `-- DECIDE`, because a function would cost time in every call. It
+-- reads key, units, limit, window, setting and now. It sets amount and detail of the report
+-- (parts/report.lua), denied, and the variables of parts/write.lua. If the state is unusual, it
+-- leaves amount nil. A denial is unusual if COUNTS_DENIED is true.
 --
 -- KEYS     the key of each request
 -- ARGV[1]  the limit
 -- ARGV[2]  the window in ms
--- ARGV[3]  the setting, which only this module reads; '' or left out for the one that it assumes
+-- ARGV[3]  the setting, which only this module reads; '' or absent for its default
 -- ARGV[4]  the call: 'c<number>'; with a caller's clock 'c<number>;<incarnation>', the u32 from
 --          which incarnations are counted
 -- ARGV[5]  milliseconds of the caller's clock; '' for the server's own
--- ARGV[6]  '1' if a key occurs more than once, else '0'; or the cost of an only key
--- ARGV[7…] the cost of each of several keys, below 0 for a charge; or the setting for a lease that
---          is released or renewed. Left out if all costs are 1
--- An only key of cost 1 has neither ARGV[6], nor, with the server's clock, ARGV[4] and ARGV[5].
--- Returns  { ARGV[4], now, a report for each key, and how many stored values could not be read, if
---          there were any }; for an only key { the report, now, and maybe that number }
+-- ARGV[6]  '1' if a key occurs more than once, else '0'; or the cost of a single key
+-- ARGV[7…] the cost of each of several keys, negative for a charge; or the setting for a lease that
+--          is released or renewed. Absent if all costs are 1
+-- A single key of cost 1 has no ARGV[6] and, with the server's clock, no ARGV[4] or ARGV[5].
+-- Returns  { ARGV[4], now, a report for each key, and the number of unreadable stored values, if
+--          any }; for a single key { the report, now, and maybe that number }
 local key, limit, window, setting, caller_ms = KEYS[1], ARGV[1] + 0, ARGV[2] + 0, ARGV[3], ARGV[5]
 local call_text = ARGV[4]
 if setting then setting = setting ~= '' and (tonumber(setting) or setting) or nil end
@@ -27,7 +27,7 @@ local values, value_index, units, is_charge = nil, 1, 1, false
 local key_count = HAS_GRANTS and #KEYS / 2 or #KEYS
 local is_alone = key_count == 1
 
--- A request alone is decided before anything else is defined.
+-- A single request is decided before anything else is defined.
 if is_alone then
   if ARGV[6] then
     units = ARGV[6] + 0
@@ -56,7 +56,7 @@ local decide_request, unreadable_values, policies
 local repeats, values_before, values_end = not is_alone and ARGV[6] == '1', 0, 0
 for number = 1, size do
   if READS_STRINGS and number > values_end and not repeats then
-    -- Arguments have to fit the stack of Lua.
+    -- Arguments must fit Lua's stack.
     values_before, values_end = values_end, number + 255
     if values_end > size then values_end = size end
     values = redis_call('MGET', unpack(keys, number, values_end))

@@ -1,4 +1,4 @@
--- Replaces a shared document, and records the change, unless somebody else has changed it.
+-- Replaces a shared document and records the change, unless its revision has changed.
 -- KEYS[1]  the revision, KEYS[2] the text, KEYS[3] the log, newest first
 -- ARGV[1]  the revision to replace, ARGV[2] the text, ARGV[3] the record
 -- ARGV[4]  number of records to keep

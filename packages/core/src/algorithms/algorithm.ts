@@ -14,22 +14,22 @@ export interface CountingCheck<Settings> {
   readonly policy: CountedPolicy<Settings>
   readonly cost: number
   readonly limit: number
-  /** For a refund: units of the receipt that were given back before. @default 0 */
+  /** For a refund: units of the receipt that earlier refunds gave back. @default 0 */
   readonly refunded?: number
 }
 
-/** The options that only one algorithm has. */
+/** Options specific to one algorithm. */
 export interface OwnOptions<Options, Settings> {
-  /** Their forms; other algorithms refuse them. */
+  /** Schemas of the options; other algorithms reject them. */
   readonly fields: { readonly [field in keyof Options & string]-?: OptionForm }
-  /** The settings of a policy that counts in another way. */
+  /** Settings for a policy with a different algorithm. */
   readonly neutral: Settings
   /**
-   * Milliseconds that take the place of the option `window`. Left out by algorithms that need a
-   * window; `undefined` if the option is a duration.
+   * Replaces the option `window`, in ms; `undefined` if the option is a duration. Absent if the
+   * algorithm requires a window.
    */
   windowMs?(options: Options & { window?: unknown }, at: OptionPath): number | undefined
-  /** True if windows may be those of a calendar. @default false */
+  /** True if calendar windows are allowed. @default false */
   readonly hasCalendar?: boolean
   /**
    * Checks the options.
@@ -38,7 +38,7 @@ export interface OwnOptions<Options, Settings> {
   read(options: Options & { window?: unknown }, windowMs: number, at: OptionPath): Settings
 }
 
-/** The form of an option, for the schema of policy files. */
+/** The type of an option, for the schema of policy files. */
 export type OptionForm =
   | { readonly form: 'duration' }
   | { readonly form: 'units'; readonly min: number }
@@ -47,66 +47,63 @@ export type OptionForm =
 /** Names a field in a message as the user writes it: `policies[1].burst`. */
 export type OptionPath = (field: string) => string
 
-/**
- * All that is special about an algorithm beside how it counts. Other modules ask for these traits,
- * and never for the name of an algorithm.
- */
+/** Properties of an algorithm that other modules depend on. They check these, never its name. */
 interface Traits<State, Options, Settings extends object> {
   /**
    * - `units` come back with time
-   * - `leases` come back when their request ends; a denial says nothing about the next requests
-   * - `strikes` are taken by denials alone, and never come back
+   * - `leases` come back when their request ends; a denial does not predict the next decision
+   * - `strikes` are taken only by denials, and never come back
    */
   readonly counts: 'units' | 'leases' | 'strikes'
   /**
-   * True when each unit is kept with its time, so that a store may have to bound the limit.
+   * True when each unit is stored with its time, so a store may have to cap the limit.
    * @default false
    */
   readonly keepsEachUnit?: boolean
   /**
-   * The name of the algorithm in the keys of a shared store: short, and unlike all others. A new
-   * name empties all counts.
+   * The algorithm's name in the keys of a shared store: short and unique. Renaming resets all
+   * counts.
    */
   readonly keyName: string
   /**
-   * The settings that a stored state depends on, as text for keys: `60000`. Two policies that
-   * cannot read each other's states must differ.
+   * The settings that a stored state depends on, as a string for keys: `60000`. It must differ for
+   * policies that cannot read each other's states.
    */
   keyShape(policy: CountedPolicy<Settings>): string
-  /** The same in words, for messages: all that must agree wherever a name is used. */
+  /** The same in words, for messages: the settings that must match wherever a name is used. */
   describe(policy: CountedPolicy<Settings>): string
   /**
-   * Tells whether two policies of one name can share their states.
-   * @default when they are described alike
+   * Returns whether two policies with the same name can share states.
+   * @default true when their descriptions match
    */
   agrees?(one: CountedPolicy<Settings>, other: CountedPolicy<Settings>): boolean
-  /** True when all units come back at the end of the window. @default false */
+  /** True when all units come back at once, at the end of the window. @default false */
   readonly resetsAtEnd?: boolean
-  /** The longest that a unit counts, in ms. */
+  /** The longest time that a unit counts, in ms. */
   lifeMs(policy: CountedPolicy<Settings>): number
   /**
-   * The settings that one of `instances` processes applies when it decides alone; undefined when
-   * they stay. The limit is divided elsewhere, except of strikes.
+   * Settings for one of `instances` processes when it decides alone; `undefined` when unchanged.
+   * The limit is divided elsewhere, except for strikes.
    */
   divide?(settings: Settings, instances: number): Partial<Settings> | undefined
   readonly options: OwnOptions<Options, Settings>
-  /** Turns a state into whole numbers, and back, for stores that keep bytes. */
+  /** Converts a state to integers and back, for stores that keep bytes. */
   readonly codec: Codec<State>
 }
 
-/** The report that the Lua twin of an algorithm makes of a key, after all checks of a request. */
+/** The Lua twin's report about a key, after all checks of a request. */
 export interface TwinReading {
-  /** Two numbers whose meaning the `report` function of the twin gives. */
+  /** Two numbers, defined by the twin's `report` function. */
   readonly amount: number
   readonly detail: number
   readonly incarnation: number
-  /** Ms to wait, or to be held; `undefined` if `amount` and `detail` tell. */
+  /** Ms to wait or to be held; `undefined` if `amount` and `detail` determine it. */
   readonly explicitMs: number | undefined
-  /** Ms by which the time of the key is ahead of a clock that was set back. */
+  /** Ms by which the key's time is ahead of a clock that was set back. */
   readonly aheadMs: number
 }
 
-/** A state with the usage of a report, to be read at the time of the report alone. */
+/** A state rebuilt from a report, valid only at the time of the report. */
 interface ReadState<State> {
   readonly state: State
   /** The value that a refund has to name, as `take` returns it. */
@@ -117,7 +114,7 @@ interface ReadState<State> {
   readonly delayMs?: number
 }
 
-/** The charge of a usual request, and the usage after it. */
+/** The charge of a typical request, and the usage after it. */
 export interface Taken {
   /** The value that a refund has to name, as `take` returns it. */
   at: number
@@ -127,7 +124,7 @@ export interface Taken {
   delayMs: number
 }
 
-/** The last charge, until the next one: one object for all, since there are many. */
+/** The last charge. The object is reused by every charge, to avoid garbage. */
 const lastTaken: Taken = { at: 0, remaining: 0, resetMs: 0, delayMs: 0 }
 export function taken(at: number, remaining: number, resetMs: number): Taken {
   lastTaken.at = at
@@ -144,9 +141,9 @@ export interface Codec<State> {
 }
 
 /**
- * One way to count. A state belongs to one key of one policy; times are whole milliseconds, units
- * whole numbers. The functions know no clock, no randomness and no I/O; those that change the state
- * they are given say so. Each algorithm has a twin of the same name in `@sluice/redis`, in Lua.
+ * An algorithm. A state belongs to one key of one policy; times are whole milliseconds, units whole
+ * numbers. The functions use no clock, randomness or I/O; those that mutate their state say so.
+ * Each algorithm has a Lua twin of the same name in `@sluice/redis`.
  */
 export interface Algorithm<
   State extends KeyState = KeyState,
@@ -157,21 +154,21 @@ export interface Algorithm<
   create(): State
   /** The most units that may count at once. */
   capacity(check: CountingCheck<Settings>): number
-  /** The units that `remaining` is counted down from. @default the capacity */
+  /** The number of units that `remaining` starts from. @default the capacity */
   quota?(check: CountingCheck<Settings>): number
-  /** The level that a bucket may be filled to, in units · ms. Left out by all others. */
+  /** The highest level of a bucket, in units · ms. Only buckets have it. */
   capacityLevel?(check: CountingCheck<Settings>): number
   /**
-   * Returns the state with no stored time after `now`, since a clock may be set back. If time that
-   * counted once must not count again, it lies at most a window after `now`. Returns the same
-   * object when nothing changes.
+   * Returns the state with no stored time after `now`, since a clock may be set back. If the same
+   * time must not count twice, stored times may be up to a window after `now`. Returns the same
+   * object if nothing changes.
    */
   clamp(state: State, check: CountingCheck<Settings>, now: number): State
   /** Units that count at `now`. */
   used(state: State, check: CountingCheck<Settings>, now: number): number
   /**
-   * Milliseconds until no more than `target` units count, if nothing else is taken; 0 when that
-   * holds at `now`. A hint where units come back when requests end, and not with time.
+   * Milliseconds until at most `target` units count, if nothing else is taken; 0 if that is true at
+   * `now`. Only a hint if units come back when requests end, not with time.
    */
   msUntil(state: State, check: CountingCheck<Settings>, at: { now: number; target: number }): number
   /**
@@ -183,31 +180,28 @@ export interface Algorithm<
     check: CountingCheck<Settings>,
     at: { now: number; used: number },
   ): number | undefined
-  /**
-   * Returns the ms that a request that is allowed at `now` has to be held. Left out by algorithms
-   * that hold none.
-   */
+  /** Ms to hold a request that is allowed at `now`. Absent if the algorithm holds no requests. */
   delayMs?(state: State, check: CountingCheck<Settings>, now: number): number
   /**
-   * Records `check.cost` units, asked or not, and forgets what no longer counts. Changes the state.
-   * @returns what a refund has to name: a time, or the number of a lease
+   * Records `check.cost` units, even beyond the limit, and drops expired ones. Mutates the state.
+   * @returns the value that a refund must name: a time, or the number of a lease
    */
   take(state: State, check: CountingCheck<Settings>, now: number): number
   /**
-   * Takes a check that fits a state without times after `now`, as most requests find it. One call
-   * does the work of the functions above, and of `take`. If it returns `undefined`, it has changed
-   * nothing, and those functions have to decide.
+   * Fast path for a check that fits, when no stored time is after `now`, as for most requests. It
+   * replaces the functions above and `take`. If it returns `undefined`, it has changed nothing, and
+   * those functions decide.
    */
   takeUsual?(state: State, check: CountingCheck<Settings>, now: number): Taken | undefined
   /**
-   * Tells whether taking `check` would lose units, since the state is at its maximum. Units that
-   * were taken before can then not be given back, since others would pay for them. Left out by
-   * algorithms whose `giveBack` can tell by itself.
+   * Returns whether taking `check` would lose units because the state is at its maximum. Units that
+   * were taken earlier can then not be given back, since others would pay for them. Absent if
+   * `giveBack` detects this itself.
    */
   overflows?(state: State, check: CountingCheck<Settings>, now: number): boolean
   /**
-   * Gives back up to `check.cost` units that `take` named `at` and that still count; returns
-   * whether there were any. Changes the state.
+   * Gives back up to `check.cost` of the units that `take` returned `at` for and that still count.
+   * Returns whether there were any. Mutates the state.
    */
   giveBack(
     state: State,
@@ -215,12 +209,12 @@ export interface Algorithm<
     times: { now: number; at: number },
   ): boolean
   /**
-   * Prolongs the lease that `take` named `at`, where it still runs; returns whether it does.
-   * Changes the state.
+   * Extends the lease that `take` returned `at` for. Returns whether it was still running. Mutates
+   * the state.
    */
   renew?(state: State, check: CountingCheck<Settings>, times: { now: number; at: number }): boolean
   /**
-   * Denies all for exactly `blockMs` from now. Only where keys can be blocked. Changes the
+   * Denies everything for exactly `blockMs` from now. Absent if keys cannot be blocked. Mutates the
    * state.
    */
   block?(
@@ -228,27 +222,23 @@ export interface Algorithm<
     check: CountingCheck<Settings>,
     times: { now: number; blockMs: number },
   ): void
-  /**
-   * Closes grants and takes another one. Changes the state. Left out by algorithms without grants.
-   */
+  /** Closes grants and takes another one. Mutates the state. Absent without grants. */
   takeGrant?(
     state: State,
     check: CountingCheck<Settings>,
     at: { now: number; terms: GrantTerms },
   ): TakenGrant
   /**
-   * Returns the state of a key that is forgotten while processes hold units of it; `undefined` if
-   * none does.
+   * The state of a key that is reset while processes hold units of it; `undefined` if none does.
    */
   afterReset?(state: State, closed?: readonly ClosedGrant[]): State | undefined
-  /** The time from which the state is the same as none. */
+  /** The time from which the state equals an empty one. */
   endsAt(state: State, check: CountingCheck<Settings>): number
-  /** Reads what the twin reports, at `now` by its clock. */
+  /** Rebuilds a state from the twin's report, at `now` by the twin's clock. */
   fromTwin(check: CountingCheck<Settings>, report: TwinReading, now: number): ReadState<State>
   /**
-   * Returns what the twin reads of a check beside the limit and the window, as `policy.setting`;
-   * `undefined` for the value that it assumes. Left out by twins that read nothing else. A text
-   * depends on `now`, by a clock that may differ from the store's.
+   * The twin's `policy.setting`; `undefined` for its default. Absent if the twin reads only limit
+   * and window. A string depends on `now`, by a clock that may differ from the store's.
    */
   luaSetting?(check: CountingCheck<Settings>, now: number): number | string | undefined
 }

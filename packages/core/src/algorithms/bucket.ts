@@ -6,8 +6,8 @@ type Check = CountingCheck<object>
 
 /**
  * The level in units · ms at the time `at`. It drains by the limit every millisecond. `endsAt` is
- * the time at which the limit of the last charge empties the bucket. Another limit alone does not
- * move it, so the bucket ends when its key expires.
+ * when the bucket is empty at the limit of the last charge. A different limit alone does not move
+ * it, so the bucket ends when its key expires.
  */
 export interface Bucket extends KeyState {
   level: number
@@ -16,10 +16,9 @@ export interface Bucket extends KeyState {
 }
 
 /**
- * A bucket that every unit raises by `windowMs`, and that drains by `limit` every millisecond:
- * integers throughout, so that no part of a unit is lost. Equivalent to tokens that are refilled,
- * and to GCRA.
- * @param own with `capacityLevel`: the level that it may be filled to, in units · ms
+ * A bucket that rises by `windowMs` for each unit and drains by `limit` every millisecond. It uses
+ * integers only, so no fraction of a unit is lost. Equivalent to refilled tokens and to GCRA.
+ * @param own with `capacityLevel`: the highest level, in units · ms
  */
 export function bucket<Settings extends object, Options>(
   own: OwnTraits<Settings, Options>,
@@ -60,8 +59,7 @@ export function bucket<Settings extends object, Options>(
     take(state, check, now) {
       const before = levelAt(state, check, now)
       const level = Math.min(before + check.cost * check.policy.windowMs, capacityLevel(check))
-      // A smaller capacity, as of a request of another tier, does not forget what was taken under a
-      // larger one.
+      // A smaller capacity, as for a request of another tier, keeps units taken under a larger one.
       fill(state, check, { now, level: Math.max(before, level) })
       return state.endsAt
     },
@@ -79,7 +77,7 @@ export function bucket<Settings extends object, Options>(
       if (level > full) return undefined
       const delayMs = own.delayMs?.(state, check, now) ?? 0
       fill(state, check, { now, level })
-      // The operator `%` takes several times as long.
+      // The operator `%` is several times slower.
       const whole = Math.floor(full / windowMs)
       const part = full - whole * windowMs
       const used = Math.ceil((level - part) / windowMs)
@@ -96,8 +94,7 @@ export function bucket<Settings extends object, Options>(
     giveBack(state, check, { now, at }) {
       const { windowMs } = check.policy
       const level = levelAt(state, check, now)
-      // Units drain first in, first out, and are gone at `at`, when the bucket would have been
-      // empty.
+      // Units drain first in, first out. These are gone at `at`, when the bucket would be empty.
       const undrained = (at - timeOf(state, now)) * check.limit - (check.refunded ?? 0) * windowMs
       const given = Math.min(check.cost * windowMs, level, undrained)
       if (given > 0) fill(state, check, { now, level: level - given })
@@ -110,7 +107,7 @@ export function bucket<Settings extends object, Options>(
       const at = now + detail
       const state = { level: amount, at: now + aheadMs, endsAt: at, limit: check.limit }
       if (!own.delayMs) return { state, at }
-      // It is held until all units before it have drained.
+      // Held until all earlier units have drained.
       const before = Math.max(0, amount - check.cost * check.policy.windowMs)
       return { state, at, delayMs: explicitMs ?? Math.ceil(before / check.limit) }
     },
@@ -123,7 +120,7 @@ export function bucket<Settings extends object, Options>(
   return self
 }
 
-/** The traits in which buckets differ. */
+/** The traits that differ between buckets. */
 type OwnTraits<Settings extends object, Options> = Pick<
   Algorithm<Bucket, Settings, Options>,
   'keyName' | 'describe' | 'divide' | 'options' | 'delayMs' | 'quota'
@@ -133,15 +130,12 @@ function newBucket(): Bucket {
   return { level: 0, at: 0, endsAt: 0, limit: 0 }
 }
 
-/**
- * Returns the share of a number of units for one process of several: at least 1, unless there are
- * none.
- */
+/** Returns one process's share of a number of units: at least 1, unless there are none. */
 export function shareOf(units: number, instances: number): number {
   return units === 0 ? 0 : Math.max(1, Math.floor(units / instances))
 }
 
-/** The time of a bucket, which does not run back: it would drain twice in the same time. */
+/** The time of a bucket, which never goes back: otherwise it would drain twice in the same time. */
 function timeOf({ at }: Bucket, now: number): number {
   return Math.max(at, now)
 }
@@ -153,8 +147,8 @@ function levelAt(state: Bucket, { limit }: Check, now: number): number {
 }
 
 /**
- * Returns the ms that the bucket drains until the level is `target` at most. The bucket may end
- * before that, if its limit was higher once.
+ * Returns the ms until the bucket drains to at most `target`. It may end earlier, if its limit was
+ * once higher.
  */
 export function msUntilLevel(
   state: Bucket,

@@ -2,18 +2,18 @@ import { invalid, knownFields, oneOf } from '../options/options.ts'
 
 /** A window of the calendar, such as `{ every: 'month', zone: 'Europe/Rome' }`. */
 export interface CalendarWindow {
-  /** Windows begin at midnight: of each day, of each Monday, or of the first day of each month. */
+  /** Windows begin at midnight of each day, each Monday, or the first day of each month. */
   every: 'day' | 'week' | 'month'
   /** IANA name of the time zone, such as `'Europe/Rome'` or `'UTC'`. */
   zone: string
 }
 
-/** Starts (ms) of four windows: of the one before, of the one that counts, and of the next two. */
+/** Starts (ms) of four windows: the previous one, the current one, and the next two. */
 type Bounds = readonly [beforeMs: number, startMs: number, endMs: number, nextEndMs: number]
 
 const dayMs = 86_400_000
 
-/** Usual lengths (ms): of months, the longest. A change of the clock makes some an hour longer. */
+/** Usual lengths (ms); for months, the longest. Clock changes make some an hour longer. */
 export const calendarMs: Readonly<Record<CalendarWindow['every'], number>> = {
   day: dayMs,
   week: 7 * dayMs,
@@ -33,20 +33,20 @@ export function calendarOf(window: unknown, option: string): CalendarWindow | un
 }
 
 function zoneOf(zone: unknown, option: string): string {
-  // Offsets such as +01:00 are no zones in Node 20.
+  // Node 20 rejects offsets such as +01:00 as zones.
   if (typeof zone === 'string' && /^[A-Za-z][\w+/-]*$/.test(zone)) {
     try {
       return formatIn(zone) && zone
     } catch {
-      // An unknown zone is refused below.
+      // An unknown zone is rejected below.
     }
   }
   throw invalid({ option }, zone, "an IANA time zone, such as 'Europe/Rome' or 'UTC'")
 }
 
-/** Returns the bounds of the window that counts at `atMs`, and of those beside it. */
+/** Returns the bounds of the window at `atMs`, and of its neighbours. */
 export function boundsAt(calendar: CalendarWindow, atMs: number): Bounds {
-  // A decision asks several times, nearly always about the same window.
+  // A decision calls this several times, nearly always for the same window.
   if (!last || calendar !== last.calendar) {
     last = clocks.get(calendar) ?? new ZoneClock(calendar)
     clocks.set(calendar, last)
@@ -87,19 +87,19 @@ class ZoneClock {
       const date = every === 'week' ? monday + 7 * later : day + later
       return this.#midnightMs(Date.UTC(year, month, date))
     }
-    // If a clock goes back over midnight, the day that has begun continues.
+    // If the clock goes back across midnight, the day that has begun continues.
     const n = start(1) <= ms ? 1 : 0
     return [start(n - 1), Math.max(0, start(n)), start(n + 1), start(n + 2)]
   }
 
-  /** The first moment of a date, which is given as its midnight in UTC. */
+  /** The first moment of a date, given as its midnight in UTC. */
   #midnightMs(dateMs: number): number {
     const before = dateMs - this.#offsetMs(dateMs - dayMs)
     const after = dateMs - this.#offsetMs(dateMs + dayMs)
     let low = Math.min(before, after)
     let high = Math.max(before, after)
     for (const ms of [low, high]) if (ms + this.#offsetMs(ms) === dateMs) return ms
-    // The clock goes forward over midnight, so the date begins at that moment.
+    // The clock skips midnight, so the date begins at that moment.
     const offsetMs = this.#offsetMs(low)
     while (high - low > 1) {
       const middle = Math.floor((low + high) / 2)
@@ -109,7 +109,7 @@ class ZoneClock {
     return high
   }
 
-  /** The difference of the clocks of the zone from UTC. */
+  /** The zone's offset from UTC. */
   #offsetMs(ms: number): number {
     const numbers = this.#format.format(ms).match(/\d+/g) ?? []
     const [month = 1, day, year = 1970, ...time] = numbers.map(Number)

@@ -27,10 +27,10 @@ interface Lease {
   readonly endsAt: number
 }
 
-/** Leases by number, the first to expire first. */
+/** Leases by number, ordered by expiry. */
 export interface Leases extends KeyState {
   running: Map<number, Lease>
-  /** Units of all of `running`. */
+  /** Total units of `running`. */
   units: number
   /** The time at which the last lease expires. */
   endsAt: number
@@ -38,8 +38,8 @@ export interface Leases extends KeyState {
 }
 
 /**
- * Requests in flight: each holds a lease. The lease is given back when its request ends, and
- * expires if it is not renewed.
+ * Requests in flight: each holds a lease. The lease is released when the request ends, and expires
+ * if it is not renewed.
  */
 export const concurrency: Algorithm<Leases, ConcurrencySettings, ConcurrencyOptions> = {
   ...plainWindow,
@@ -99,7 +99,7 @@ export const concurrency: Algorithm<Leases, ConcurrencySettings, ConcurrencyOpti
     const number = state.nextNumber
     state.nextNumber += 1
     state.limit = limit
-    // Units beyond the limit count as the limit. A lease that would exceed the largest exact sum is
+    // Units beyond the limit are not counted. A lease that would exceed the largest exact sum is
     // not recorded.
     const units = Math.min(cost, limit)
     if (state.units + units > Number.MAX_SAFE_INTEGER) return number
@@ -119,7 +119,7 @@ export const concurrency: Algorithm<Leases, ConcurrencySettings, ConcurrencyOpti
   renew(state, { policy }, { now, at }) {
     const lease = state.running.get(at)
     if (!lease || lease.endsAt <= now) return false
-    // Put at the end: it now expires last.
+    // Moved to the end: it now expires last.
     state.running.delete(at)
     state.endsAt = now + policy.windowMs
     state.running.set(at, { ...lease, endsAt: state.endsAt })
@@ -130,12 +130,12 @@ export const concurrency: Algorithm<Leases, ConcurrencySettings, ConcurrencyOpti
 
   fromTwin: ({ limit }, { amount, detail }, now) => ({
     state: { running: none, units: amount, endsAt: 0, nextNumber: 0, limit },
-    // As `lua/parts/lease-number.lua` makes it.
+    // Same as `lua/parts/lease-number.lua`.
     at: (now % 2 ** 42) * 1000 + detail,
   }),
 }
 
-/** Of all states that are read from reports, and never written to. */
+/** Shared by all states read from reports; never written to. */
 const none: Leases['running'] = new Map()
 
 function newLeases(): Leases {

@@ -1,11 +1,11 @@
 import type { Algorithm, CountingCheck, KeyState } from './algorithm.ts'
 
 /**
- * The window in which at most the remaining units may be used, for clients that pace themselves:
- * `max(time to the next unit, ⌊remaining⌋ · windowMs / limit)`, rounded up. If nothing counts, it
- * is the whole window. It satisfies both definitions of `t` in the drafts (time to more quota in
- * -10, effective window in -11).
- * @param msToNextUnit ms until one unit fewer counts than now, and fewer than the capacity
+ * The window in which clients that pace themselves may use the remaining units: `max(time to the
+ * next unit, ⌊remaining⌋ · windowMs / limit)`, rounded up. It is the whole window if nothing
+ * counts. It satisfies both definitions of `t` in the drafts (time to more quota in -10, effective
+ * window in -11).
+ * @param msToNextUnit ms until a unit comes back and the count is below the capacity
  */
 export function effectiveWindowMs(
   { policy, limit }: CountingCheck<object>,
@@ -15,7 +15,7 @@ export function effectiveWindowMs(
   return Math.max(msToNextUnit, Math.ceil((remaining * policy.windowMs) / limit))
 }
 
-/** Makes the `resetMs` of an algorithm whose units come back one after the other. */
+/** Creates `resetMs` for an algorithm whose units come back one at a time. */
 export function resetOf<State extends KeyState, Settings extends object>(
   algorithm: () => Pick<Algorithm<State, Settings>, 'capacity' | 'quota' | 'msUntil'>,
 ): Algorithm<State, Settings>['resetMs'] {
@@ -28,10 +28,7 @@ export function resetOf<State extends KeyState, Settings extends object>(
   }
 }
 
-/**
- * Returns the units left: whole, never negative, and never above the limit, even where a bucket
- * holds more.
- */
+/** Returns the units left: an integer from 0 to the limit, even if a bucket holds more. */
 export function remainingUnits(limit: number, capacity: number, used: number): number {
   return Math.min(limit, Math.max(0, capacity - used))
 }

@@ -28,8 +28,8 @@ export interface FixedWindow extends KeyState {
 }
 
 /**
- * A count since the window's first charge, since a multiple of the window when aligned to the
- * clock, or since midnight in a time zone.
+ * Counts from the window's first charge, from a multiple of the window if aligned to the clock, or
+ * from midnight in a time zone.
  */
 export const fixedWindow: Algorithm<FixedWindow, FixedWindowSettings, FixedWindowOptions> = {
   ...plainWindow,
@@ -41,7 +41,7 @@ export const fixedWindow: Algorithm<FixedWindow, FixedWindowSettings, FixedWindo
     calendar
       ? `fixed-window over every ${calendar.every} in ${calendar.zone}`
       : `fixed-window over ${windowMs} ms${clockAligned ? ' aligned to the clock' : ''}`,
-  // A day in which the clock is set back is longer.
+  // A day on which the clock is set back is longer.
   lifeMs: ({ windowMs, calendar }) => windowMs + (calendar ? 7_200_000 : 0),
   resetsAtEnd: true,
   options: {
@@ -68,7 +68,7 @@ export const fixedWindow: Algorithm<FixedWindow, FixedWindowSettings, FixedWindo
 
   clamp(state, check, now) {
     const { clockAligned, calendar } = check.policy
-    // A window of the clock ends once, also if the clock is set back to before its start.
+    // An aligned window ends only once, even if the clock is set back to before its start.
     const startMs = clockAligned || calendar ? endOf(check, startAt(check, now)) : now
     return state.startMs <= startMs ? state : { ...state, startMs }
   },
@@ -130,7 +130,8 @@ function newWindow(): FixedWindow {
 }
 
 /**
- * Returns a count after a refund. A count at its maximum has lost units, and gives nothing back.
+ * Returns the count after a refund. A count at its maximum has lost units, so refunds change
+ * nothing.
  */
 export function unitsLeft({ cost, policy }: CountingCheck<object>, count: number): number {
   return count >= maxUnits(policy) ? count : Math.max(0, count - cost)
@@ -145,7 +146,7 @@ function startAt({ policy: { calendar, clockAligned, windowMs } }: Check, now: n
   return clockAligned ? now - (now % windowMs) : now
 }
 
-/** The end of a window that begins, or of the calendar has begun, at `startMs`. */
+/** The end of a window that starts at `startMs`, or of the calendar window that contains it. */
 function endOf({ policy: { calendar, windowMs } }: Check, startMs: number): number {
   return calendar && startMs >= 0 ? boundsAt(calendar, startMs)[2] : startMs + windowMs
 }

@@ -3,8 +3,8 @@ import type { Codec, OwnOptions } from './algorithm.ts'
 type Flat<State> = { readonly [field in keyof State]: number }
 
 /**
- * The codec of a state whose fields are all whole numbers. They are written in the order in which a
- * new state has them, so another order is another format.
+ * The codec of a state whose fields are all integers. They are written in the order of a new
+ * state's fields, so changing that order changes the format.
  */
 export function flatCodec<State extends Flat<State>>(create: () => State): Codec<State> {
   return {
@@ -20,7 +20,7 @@ export function flatCodec<State extends Flat<State>>(create: () => State): Codec
   }
 }
 
-/** The traits that most windows share. */
+/** Traits that most windows share. */
 export const plainWindow: {
   keyShape(policy: { windowMs: number }): string
   lifeMs(policy: { windowMs: number }): number
@@ -29,5 +29,5 @@ export const plainWindow: {
   lifeMs: ({ windowMs }) => windowMs,
 }
 
-/** For an algorithm without options of its own. */
+/** For an algorithm without specific options. */
 export const noOptions: OwnOptions<object, object> = { fields: {}, neutral: {}, read: () => ({}) }

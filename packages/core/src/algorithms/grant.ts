@@ -1,54 +1,54 @@
-/** Units that a process holds at the store, and may spend without asking. */
+/** Units reserved in the store, which a process may spend without asking it. */
 export interface KeyGrant {
-  /** A random whole number, which the process has chosen. */
+  /** A random integer chosen by the process. */
   readonly id: number
   readonly units: number
-  /** Time (ms, clock of the store) from which the process spends none of the units. */
+  /** Time (ms, the store's clock) after which the process spends none of the units. */
   readonly endsAt: number
 }
 
-/** A grant that its process has closed: it spends nothing of the grant any more. */
+/** A grant that its process has closed, and no longer spends from. */
 export interface ClosedGrant {
   readonly id: number
-  /** The units that were spent. The others come back. */
+  /** Spent units. The rest come back. */
   readonly spent: number
 }
 
-/** A grant that its process renews: it keeps spending the rest. */
+/** A grant that its process renews, and continues to spend from. */
 export interface KeptGrant {
   readonly id: number
-  /** The units that the process may still spend. All others were spent, apart from `freed`. */
+  /** Units that the process may still spend. All others were spent, except `freed`. */
   readonly left: number
-  /** The units that come back unspent: those that were given up since the last call. */
+  /** Units given up since the last call: they come back unspent. */
   readonly freed: number
 }
 
-/** The grant that a process takes, and the grants that it returns, in one step of the store. */
+/** The grant that a process takes, and those it returns, in one step of the store. */
 export interface GrantTerms {
-  /** The id of the grant to take. The cost of the check is the number of units that are wanted. */
+  /** Id of the grant to take. The cost of the check is the number of units requested. */
   readonly id: number
-  /** Life of the grant, in ms. */
+  /** Lifetime of the grant, in ms. */
   readonly lifeMs: number
-  /** The grant is at most the remaining units divided by this number. */
+  /** The grant gets at most the remaining units divided by this number. */
   readonly divisor: number
-  /** Closed grants of this process. The store passes over those that it does not hold. */
+  /** Closed grants of this process. The store ignores unknown ones. */
   readonly closed: readonly ClosedGrant[]
-  /** Grants whose spent units are recorded now, and whose life begins anew. @default none */
+  /** Grants whose spent units are recorded now, and whose lifetime starts again. @default none */
   readonly kept?: readonly KeptGrant[]
 }
 
 /** The answer of the store to `GrantTerms`. */
 export interface TakenGrant {
-  /** Units of the grant that was taken; 0 for none. */
+  /** Units granted; may be 0. */
   readonly units: number
-  /** The time that the spent units of closed grants are recorded under; `undefined` for none. */
+  /** The time under which spent units were recorded; `undefined` for none. */
   readonly settledAt: number | undefined
 }
 
-/** Number of grants that one key may have at a time, so that its stored value stays bounded. */
+/** Most grants that one key may have at a time, so that its stored value stays bounded. */
 export const maxGrants = 1_000
 
-/** The longest life (ms) of a grant, a tenth of the window: no stored end lies later. */
+/** The longest lifetime (ms) of a grant: a tenth of the window. */
 export function longestGrantMs(windowMs: number): number {
   return Math.floor(windowMs / 10)
 }

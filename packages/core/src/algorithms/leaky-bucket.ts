@@ -19,16 +19,16 @@ export interface LeakyBucketOptions {
 }
 
 export interface LeakyBucketSettings {
-  /** `leaky-bucket`: the most units that wait; `Infinity` where only `maxDelayMs` bounds them. */
+  /** `leaky-bucket`: the most units that wait; `Infinity` if only `maxDelayMs` bounds them. */
   readonly queue: number
   /** `leaky-bucket`: the longest wait. */
   readonly maxDelayMs: number
 }
 
 /**
- * A bucket as a queue: requests leave it one unit every `windowMs / limit`, the first at once, and
- * each is held until its turn. A request of n units counts as n requests of one unit, so its last
- * unit has to find room too.
+ * A bucket as a queue: one unit leaves every `windowMs / limit`, the first at once, and each
+ * request is held until its turn. A request of n units counts as n requests of one unit, so its
+ * last unit needs room too.
  */
 export const leakyBucket: Algorithm<Bucket, LeakyBucketSettings, LeakyBucketOptions> = bucket<
   LeakyBucketSettings,
@@ -55,7 +55,7 @@ export const leakyBucket: Algorithm<Bucket, LeakyBucketSettings, LeakyBucketOpti
     },
   },
 
-  // Units that leave within a window: clients would wait longer for any that fit beyond them.
+  // Units that leave within a window: more would fit, but clients would wait longer for them.
   quota: (check) => Math.min(check.limit, Math.floor(queueLevel(check) / check.policy.windowMs)),
 
   delayMs(state, check, now) {
@@ -64,7 +64,7 @@ export const leakyBucket: Algorithm<Bucket, LeakyBucketSettings, LeakyBucketOpti
 })
 
 /**
- * The highest level: the units that may wait, by number and by time, and the unit that leaves at
+ * The highest level: the units that may wait, by number and by time, plus the one that leaves at
  * once.
  */
 function queueLevel({ policy, limit }: CountingCheck<LeakyBucketSettings>): number {

@@ -1,7 +1,7 @@
 import { SluiceError } from '../options/errors.ts'
 import { invalid, isWholeNumber, type OptionLabel } from '../options/options.ts'
 
-/** The most units of any window: beyond them the totals of a packed log overflow. */
+/** The most units of any window: above this, the totals of a packed log overflow. */
 const mostUnits = 2 ** 47 - 1
 
 interface Window {
@@ -10,16 +10,16 @@ interface Window {
 }
 
 /**
- * The most units that a window can count exactly. Beyond 2^53 − 1 ms · units, doubles lose whole
- * units, except in windows of the calendar, which are never divided. Beyond 2^47 − 1 units, the
- * totals of a packed log overflow, since they hold up to twice the limit.
+ * The most units that a window can count exactly. Above 2^53 − 1 ms · units, doubles lose whole
+ * units, except in calendar windows, which are never divided. Above 2^47 − 1 units, the totals of a
+ * packed log overflow, since they hold up to twice the limit.
  */
 export function maxUnits({ windowMs, calendar }: Window): number {
   if (calendar) return mostUnits
   return Math.min(Math.floor(Number.MAX_SAFE_INTEGER / windowMs), mostUnits)
 }
 
-/** Throws when a window cannot count `units` exactly; `Infinity` stands for no bound. */
+/** Throws if a window cannot count `units` exactly; `Infinity` means no bound. */
 export function checkUnits(units: number, window: Window, option: string): void {
   if (units === Number.POSITIVE_INFINITY || units <= maxUnits(window)) return
   throw new SluiceError(
@@ -30,8 +30,7 @@ export function checkUnits(units: number, window: Window, option: string): void 
 }
 
 /**
- * Returns an option that counts units. `checkUnits` refuses a number that is too large: it knows
- * the window.
+ * Returns an option that counts units. `checkUnits` knows the window, and rejects larger numbers.
  */
 export function wholeUnits(value: unknown, label: OptionLabel, min: number): number {
   if (isWholeNumber(value, { min })) return value

@@ -1,53 +1,50 @@
 import type { Algorithm, CountingCheck, KeyState } from './algorithm.ts'
 import { flatCodec, noOptions, plainWindow } from './flat-codec.ts'
 
-/** The durations of the blocks of a penalty. */
+/** Durations of the blocks of a penalty. */
 export interface PenaltySettings {
   readonly forMs: number
-  /** Factor by which each further block is longer. */
+  /** Factor by which each further block grows. */
   readonly factor: number
   readonly maxMs: number
 }
 
 export interface PenaltyOwnSettings {
-  /** `penalty`: the blocks that strikes lead to; `undefined` where no strikes are counted. */
+  /** `penalty`: blocks caused by strikes; `undefined` if no strikes are counted. */
   readonly penalty: PenaltySettings | undefined
 }
 
 type Check = CountingCheck<PenaltyOwnSettings>
 
-/** Strikes of one key, and its block, which is caused by strikes or by `limiter.block`. */
+/** Strikes of one key, and its block, caused by strikes or by `limiter.block`. */
 export interface Penalised extends KeyState {
   strikes: number
-  /** Time of the first strike of the window. */
+  /** Time of the first strike in the window. */
   sinceMs: number
   blockedUntil: number
-  /**
-   * Duration (ms) of the block when it was set: a clock that is set back does not make it longer.
-   */
+  /** Duration (ms) of the block when it was set: setting a clock back does not extend it. */
   askedMs: number
-  /** Duration (ms) of the last block that strikes led to; 0 for none. */
+  /** Duration (ms) of the last block caused by strikes; 0 for none. */
   penaltyMs: number
-  /** The window that the strikes were counted in. */
+  /** The window in which the strikes were counted. */
   withinMs: number
 }
 
 /**
- * Blocks a key that has collected `limit` strikes in one window; the window begins with the first
- * strike. A further block is longer than the last one if it begins soon after that one. Soon is
- * within the duration of the last block, or within a window if that is longer. A blocked key
- * collects no strikes.
+ * Blocks a key that collects `limit` strikes in a window, which starts with the first strike. The
+ * next block is longer if it begins soon after the last one: within that block's duration, or
+ * within a window if that is longer. A blocked key collects no strikes.
  */
 export const penalty: Algorithm<Penalised, PenaltyOwnSettings> = {
   ...plainWindow,
   counts: 'strikes',
   keyName: 'penalty',
-  // One state for all numbers: a key that is blocked in one place is blocked in all.
+  // One state for all settings: a key that is blocked in one place is blocked everywhere.
   keyShape: () => '',
   describe: ({ windowMs, penalty: settings }) =>
     settings ? `penalty within ${windowMs} ms` : 'penalty by hand',
-  // A penalty by hand and an automatic one can share a key. Two windows cannot: the shorter one
-  // would clear the strikes of the longer one.
+  // Manual and automatic penalties can share a key. Two windows cannot: the shorter one would clear
+  // the strikes of the longer one.
   agrees: (one, other) => !one.penalty || !other.penalty || one.windowMs === other.windowMs,
   options: { ...noOptions, neutral: { penalty: undefined }, read: () => ({ penalty: undefined }) },
   codec: flatCodec(newPenalised),
@@ -135,7 +132,7 @@ function isOpen({ strikes, sinceMs }: Penalised, { policy }: Check, now: number)
   return strikes > 0 && now < sinceMs + policy.windowMs
 }
 
-/** Time from which the next block has the duration of a first one. */
+/** Time from which the next block counts as a first one. */
 function forgottenAt({ blockedUntil, penaltyMs }: Penalised, withinMs: number): number {
   return penaltyMs === 0 ? blockedUntil : blockedUntil + Math.max(withinMs, penaltyMs)
 }

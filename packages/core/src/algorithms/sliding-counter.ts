@@ -17,9 +17,8 @@ export interface SlidingCounter extends KeyState {
 }
 
 /**
- * The previous window counts by the share of it that the rolling window still covers: `current +
- * ⌊previous · (W − elapsed) / W⌋`, multiplied before it is divided, so that no unit is lost to
- * rounding.
+ * The previous window counts in proportion to its overlap with the rolling window: `current +
+ * ⌊previous · (W − elapsed) / W⌋`, multiplied before dividing, so that rounding loses no unit.
  */
 export const slidingCounter: Algorithm<SlidingCounter> = {
   ...plainWindow,
@@ -119,14 +118,14 @@ function newCounter(): SlidingCounter {
   return { startMs: -1, current: 0, previous: 0, limit: 0 }
 }
 
-/** The time of a key, which does not run back: its earlier window would fade twice. */
+/** The time of a key, which never goes back: otherwise its previous window would fade twice. */
 function timeOf({ startMs }: SlidingCounter, now: number): number {
   return Math.max(startMs, now)
 }
 
 function windowStart(check: Check, now: number): number {
   const { windowMs } = check.policy
-  // Exact below 2^53. The operator `%` takes several times as long.
+  // Exact below 2^53. The operator `%` is several times slower.
   return Math.floor(now / windowMs) * windowMs
 }
 
@@ -140,9 +139,9 @@ function previousAt(state: SlidingCounter, startMs: number, windowMs: number): n
 }
 
 /**
- * Returns the elapsed time (ms) of a window at which at most `target` units of the previous window
- * still count. There were more `units` than `target`. The time is the least e with
- * `⌊units · (W − e) / W⌋ ≤ target`, that is `units · (W − e) < (target + 1) · W`.
+ * Returns the ms into a window after which at most `target` of the previous window's `units` still
+ * count, if `units` exceeds `target`: the least e with `⌊units · (W − e) / W⌋ ≤ target`, that is
+ * `units · (W − e) < (target + 1) · W`.
  */
 function elapsedUntil(windowMs: number, units: number, target: number): number {
   return windowMs - Math.ceil(((target + 1) * windowMs) / units) + 1

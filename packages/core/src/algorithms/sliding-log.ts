@@ -19,18 +19,18 @@ export interface SlidingLogOptions {
 }
 
 export interface SlidingLogSettings {
-  /** `sliding-log`: recorded times are rounded up to multiples of this. */
+  /** `sliding-log`: recorded times are rounded up to multiples of this value. */
   readonly resolutionMs: number
 }
 
 type Check = CountingCheck<SlidingLogSettings>
 
 /**
- * An entry has a time and a running total of units; times ascend strictly. The units of entry i are
- * its total less the total of entry i − 1. The last entry has fields of its own, since most keys
- * have no other. All earlier entries are in `earlier`: times and totals in turn. Entries before
+ * An entry has a time and a running total of units; times increase strictly. The units of entry i
+ * are its total minus the total of entry i − 1. The last entry has separate fields, since most keys
+ * have no other. `earlier` has all earlier entries, alternating times and totals. Entries before
  * number `head` are dead. `base` is the running total before the first live entry; it lies inside
- * that entry when the oldest units of the entry were dropped.
+ * that entry if the entry's oldest units were dropped.
  */
 export interface SlidingLog extends KeyState {
   /** −1 when there is no entry. */
@@ -41,12 +41,12 @@ export interface SlidingLog extends KeyState {
   base: number
 }
 
-/** Shared by all logs without earlier entries, and never written to. */
+/** Shared by all logs without earlier entries; never written to. */
 const none: number[] = []
 
 /**
- * Every unit with its time, exact over any rolling window (now − W, now]. Running totals answer any
- * cost by a binary search, and requests of one millisecond share an entry.
+ * Stores every unit with its time: exact over any rolling window (now − W, now]. A binary search in
+ * the running totals answers any cost, and requests in the same millisecond share an entry.
  */
 export const slidingLog: Algorithm<SlidingLog, SlidingLogSettings, SlidingLogOptions> = {
   ...plainWindow,
@@ -103,8 +103,7 @@ export const slidingLog: Algorithm<SlidingLog, SlidingLogSettings, SlidingLogOpt
     const time = recordedAt(check, now)
     dropUntil(state, firstAfter(state, now - check.policy.windowMs))
     const before = state.lastTotal - state.base
-    // A smaller limit, as of a request of another tier, does not forget what was taken under a
-    // larger one.
+    // A smaller limit, as for a request of another tier, keeps units taken under a larger one.
     const most = Math.max(maxRecorded(check), before)
     const units = Math.min(check.cost, most)
     append(state, time, units)
@@ -140,7 +139,7 @@ export const slidingLog: Algorithm<SlidingLog, SlidingLogSettings, SlidingLogOpt
     for (let i = 2 * index + 1; i < earlier.length; i += 2) earlier[i] = at(earlier, i) - units
     state.lastTotal -= units
     if (totalAt(state, index) > before) return true
-    // Nothing is left of the entry.
+    // The entry is empty.
     if (index < last) earlier.splice(2 * index, 2)
     else if (last > 0) {
       state.lastMs = timeAt(state, last - 1)
@@ -154,7 +153,7 @@ export const slidingLog: Algorithm<SlidingLog, SlidingLogSettings, SlidingLogOpt
     return state.lastMs < 0 ? 0 : state.lastMs + check.policy.windowMs
   },
 
-  // As if all units had the time of the oldest: the twin tells the wait for any more of them.
+  // As if all units had the oldest one's time: the twin reports the wait if more must expire.
   fromTwin(check, { amount, detail, explicitMs }, now) {
     const state = newLog(now + detail - check.policy.windowMs, amount, check.limit)
     return { state, at: recordedAt(check, now), waitMs: explicitMs }
@@ -175,7 +174,7 @@ function resolutionOf(value: unknown, windowMs: number, at: OptionPath): number 
   throw invalid({ option }, value, `at most the window (${windowMs} ms)`)
 }
 
-/** Returns the log without its dead entries. */
+/** Returns the log without dead entries. */
 function save({ limit, base, lastMs, lastTotal, earlier, head }: SlidingLog): readonly number[] {
   return [limit, base, lastMs, lastTotal, ...earlier.slice(2 * head)]
 }
@@ -189,17 +188,14 @@ function load([limit = 0, base = 0, lastMs = 0, lastTotal, ...earlier]: readonly
 
 /**
  * The most units that a log records: more than the limit, so that a refund after a charge beyond it
- * leaves what others took. A log that is full has lost count of older units, and gives nothing back
- * until some of its own have left the window.
+ * keeps the units of others. A full log has dropped older units, and gives nothing back until some
+ * of its units have left the window.
  */
 function maxRecorded({ limit }: Check): number {
   return 2 * limit + 1
 }
 
-/**
- * The time under which a unit taken at `now` is recorded: rounded up, so that it never leaves too
- * early.
- */
+/** The recorded time of a unit taken at `now`: rounded up, so that it never expires early. */
 function recordedAt(check: Check, now: number): number {
   const { resolutionMs } = check.policy
   if (resolutionMs === 1) return now
@@ -207,15 +203,12 @@ function recordedAt(check: Check, now: number): number {
   return beyond === 0 ? now : now - beyond + resolutionMs
 }
 
-/**
- * Index of the first live entry whose time lies after `timeMs`; the number of entries when there is
- * none.
- */
+/** Index of the first live entry after `timeMs`, or the number of entries if there is none. */
 function firstAfter(state: SlidingLog, timeMs: number): number {
   let low = state.head
   let high = countOf(state)
   if (state.lastMs <= timeMs) return high
-  // Usually it is the first one.
+  // Usually the first one.
   if (timeAt(state, low) > timeMs) return low
   while (low < high) {
     const middle = (low + high) >>> 1
@@ -242,14 +235,13 @@ function dropUntil(state: SlidingLog, index: number): void {
   }
   clearWhenEmpty(state)
   if (state.head >= 16 && state.head * 2 >= countOf(state)) {
-    // The live entries move over at least as many dead ones, so the cost of an entry stays
-    // constant.
+    // At most as many entries move as are dropped, so the cost per entry stays constant.
     state.earlier.splice(0, 2 * state.head)
     state.head = 0
   }
 }
 
-/** Resets a log without live entries: an entry before `head` must not be taken for its end. */
+/** Resets a log without live entries: an entry before `head` must not be read as its end. */
 function clearWhenEmpty(state: SlidingLog): void {
   if (state.head < countOf(state)) return
   state.lastMs = -1
@@ -259,7 +251,7 @@ function clearWhenEmpty(state: SlidingLog): void {
   state.base = 0
 }
 
-/** Lets running totals begin at 0 again, before they leave the whole numbers that doubles hold. */
+/** Restarts running totals at 0 before they exceed the integers that doubles hold exactly. */
 function rebase(state: SlidingLog): void {
   const live = state.earlier.slice(2 * state.head)
   for (let i = 1; i < live.length; i += 2) live[i] = at(live, i) - state.base
@@ -269,7 +261,7 @@ function rebase(state: SlidingLog): void {
   state.base = 0
 }
 
-/** Units taken without asking may go beyond what is recorded: the newest are kept. */
+/** Charges may exceed what a log records: the newest units are kept. */
 function keepNewest(state: SlidingLog, most: number): void {
   const excess = state.lastTotal - most
   if (excess <= state.base) return
@@ -295,7 +287,7 @@ function totalBefore(state: SlidingLog, index: number): number {
   return index === state.head ? state.base : totalAt(state, index - 1)
 }
 
-/** The value at an index that is known to exist. */
+/** The value at an index known to exist. */
 function at(values: readonly number[], index: number): number {
   return values[index] ?? 0
 }

@@ -22,13 +22,13 @@ export const algorithmNames = [
 /** The algorithms that policies can name. */
 export type AlgorithmName = (typeof algorithmNames)[number]
 
-/** The algorithm names, and `penalty`, which only the option `penalty` uses. */
+/** All algorithm names, plus `penalty`, which only the option `penalty` uses. */
 export type CountingName = AlgorithmName | 'penalty'
 
-/** The ways to count. `granted-log` is a `sliding-log` beside units that processes hold. */
+/** All internal algorithms. `granted-log` is a `sliding-log` plus the units that processes hold. */
 export type Counting = CountingName | 'granted-log'
 
-/** The options that belong to single algorithms. */
+/** The options specific to one algorithm. */
 export interface AlgorithmOptions
   extends SlidingLogOptions,
     FixedWindowOptions,
@@ -36,7 +36,7 @@ export interface AlgorithmOptions
     LeakyBucketOptions,
     ConcurrencyOptions {}
 
-/** Settings of single algorithms, with neutral values for the others. */
+/** Settings specific to one algorithm, with neutral values for the others. */
 export interface AlgorithmSettings
   extends SlidingLogSettings,
     FixedWindowSettings,
@@ -45,14 +45,14 @@ export interface AlgorithmSettings
     ConcurrencySettings,
     PenaltyOwnSettings {}
 
-/** An algorithm of any state: it counts for any policy, and reads its own options as settings. */
+/** Any algorithm, whatever its state and options. */
 type AnyAlgorithm = Omit<Algorithm<KeyState, AlgorithmSettings>, 'options'> & {
   readonly options: Omit<OwnOptions<AlgorithmOptions, Partial<AlgorithmSettings>>, 'fields'> & {
     readonly fields: { readonly [field in keyof AlgorithmOptions]?: OptionForm }
   }
 }
 
-/** The algorithm of each name. A state goes only to the algorithm that created it. */
+/** The algorithms by name. Pass a state only to the algorithm that created it. */
 export const algorithms: { readonly [name in Counting]: AnyAlgorithm } = {
   'sliding-log': slidingLog,
   'sliding-counter': slidingCounter,
@@ -64,7 +64,7 @@ export const algorithms: { readonly [name in Counting]: AnyAlgorithm } = {
   'granted-log': withGrants(slidingLog),
 }
 
-/** An algorithm, and the functions of it that most decisions call. */
+/** An algorithm, and those of its functions that most decisions call. */
 interface HotPath extends Pick<AnyAlgorithm, 'endsAt' | 'capacity'> {
   readonly algorithm: AnyAlgorithm
   readonly takeUsual: AnyAlgorithm['takeUsual']
@@ -80,11 +80,11 @@ let latestName: Counting = 'sliding-log'
 let latest = hotPath(algorithms[latestName])
 
 /**
- * Returns the functions that most decisions call. They stand in objects of one shape, where V8
- * finds them faster than in algorithms of many shapes: that saves 10 to 15% of a decision.
+ * Returns the functions that most decisions call. All these objects have one shape, so V8 looks
+ * functions up faster than in algorithms of many shapes: that saves 10 to 15% of a decision.
  */
 export function hotPathOf(counting: Counting): HotPath {
-  // A decision asks several times about one policy, and the look-up costs as much as a function.
+  // A decision asks several times for one policy, and a look-up costs as much as a function call.
   if (counting !== latestName) {
     latestName = counting
     latest = hotPaths.get(counting) ?? hotPath(algorithms[counting])
@@ -92,7 +92,7 @@ export function hotPathOf(counting: Counting): HotPath {
   return latest
 }
 
-/** Returns what counts for a policy. Ask for its traits, and never for its name. */
+/** Returns the algorithm of a policy. Check its traits, never its name. */
 export function algorithmOf({ counting }: { readonly counting: Counting }): AnyAlgorithm {
   return hotPathOf(counting).algorithm
 }
@@ -101,13 +101,13 @@ export const algorithmFields: readonly string[] = Object.values(algorithms).flat
   Object.keys(options.fields),
 )
 
-/** The settings of a policy that gives no options of single algorithms. */
+/** The settings of a policy without algorithm-specific options. */
 export const neutralSettings: AlgorithmSettings = Object.assign(
   {},
   ...Object.values(algorithms).map(({ options }) => options.neutral),
 )
 
-/** @throws SluiceError for an option that is out of range, or that the algorithm does not know */
+/** @throws SluiceError for an option that is out of range, or unknown to the algorithm */
 export function algorithmSettings(
   options: AlgorithmOptions,
   { algorithm, windowMs }: { algorithm: CountingName; windowMs: number },

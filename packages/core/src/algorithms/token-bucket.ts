@@ -11,11 +11,11 @@ export interface TokenBucketOptions {
 }
 
 export interface TokenBucketSettings {
-  /** `token-bucket`: the units that it holds; `undefined`: as many as the limit in force. */
+  /** `token-bucket`: its capacity; `undefined`: the current limit. */
   readonly burst: number | undefined
 }
 
-/** A bucket that takes bursts of `burst` units, and after them `limit` units a window. */
+/** A bucket that allows bursts of `burst` units, then `limit` units per window. */
 export const tokenBucket: Algorithm<Bucket, TokenBucketSettings, TokenBucketOptions> = bucket<
   TokenBucketSettings,
   TokenBucketOptions

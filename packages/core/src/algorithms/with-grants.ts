@@ -2,16 +2,16 @@ import type { Algorithm, CountingCheck, KeyState } from './algorithm.ts'
 import { resetOf } from './effective-window.ts'
 import { type KeptGrant, type KeyGrant, longestGrantMs, maxGrants } from './grant.ts'
 
-/** A state with the grants of its key beside it, those that end first in front. */
+/** A state with the grants of its key, ordered by their ends. */
 export interface GrantedState<Inner extends KeyState = KeyState> extends KeyState {
   readonly inner: Inner
   grants: readonly KeyGrant[]
 }
 
 /**
- * Lets an algorithm count held units. The count is the sum of the taken units and of the units that
- * processes hold. Spent units are recorded when their grant is closed. A grant that is not closed
- * before its end is recorded whole, at its end.
+ * Makes an algorithm count held units too. The count is the units taken plus the units that
+ * processes hold. Spent units are recorded when their grant is closed. A grant that is still open
+ * at its end is then recorded in full.
  */
 export function withGrants<Inner extends KeyState, Settings extends object>(
   algorithm: Algorithm<Inner, Settings>,
@@ -30,7 +30,7 @@ export function withGrants<Inner extends KeyState, Settings extends object>(
   ): number {
     const held = grantedUnits(state)
     if (target >= held) return algorithm.msUntil(state.inner, check, { now, target: target - held })
-    // All that was taken has to leave, and then what is held, as if it were recorded at its end.
+    // All taken units must expire, then held ones, as if recorded at the end of their grant.
     let gone = held - target
     for (const { units, endsAt } of state.grants) {
       gone -= units
@@ -49,8 +49,8 @@ export function withGrants<Inner extends KeyState, Settings extends object>(
   }
 
   /**
-   * Records the grants that have ended, each at its end. If processes without grants took units
-   * later, the time is that of the last unit: no unit moves to an earlier time.
+   * Records the grants that have ended, each at its end. If units were recorded later than that, it
+   * uses the time of the last unit: recorded times never decrease.
    */
   function afterLapses(state: State, check: OwnCheck, now: number): State {
     const ended = state.grants.filter(({ endsAt }) => endsAt <= now)
@@ -64,7 +64,7 @@ export function withGrants<Inner extends KeyState, Settings extends object>(
     return { ...state, inner, grants: state.grants.slice(ended.length) }
   }
 
-  /** Records all units, even where the limit has become smaller since they were granted. */
+  /** Records all units, even if the limit was lowered after they were granted. */
   function record(
     inner: Inner,
     check: OwnCheck,
@@ -75,8 +75,8 @@ export function withGrants<Inner extends KeyState, Settings extends object>(
   }
 
   /**
-   * Records the spent units of a grant, and lets its life begin anew. A call that comes late or
-   * twice finds no more units than it says, and so changes none.
+   * Records the spent units of a grant, and restarts its lifetime. A late or repeated call records
+   * nothing, since no more units are held than it names.
    */
   function keep(
     state: State,
@@ -98,7 +98,7 @@ export function withGrants<Inner extends KeyState, Settings extends object>(
     state.grants = state.grants.toSpliced(at < 0 ? state.grants.length : at, 0, grant)
   }
 
-  // These functions read a state without grants. The needed ones are written anew below.
+  // These functions expect a state without grants. The ones needed are redefined below.
   const { delayMs, takeUsual, overflows, renew, block, ...traits } = algorithm
   return {
     ...traits,
@@ -126,7 +126,7 @@ export function withGrants<Inner extends KeyState, Settings extends object>(
 
     clamp(state, check, now) {
       const inner = algorithm.clamp(state.inner, check, now)
-      // Nothing is copied for a key without grants, as most requests find it.
+      // A key without grants, as for most requests, is not copied.
       if (state.grants.length === 0) return inner === state.inner ? state : { ...state, inner }
       const lastEnd = now + longestGrantMs(check.policy.windowMs)
       const grants = state.grants.map((grant) => ({
@@ -168,7 +168,7 @@ export function withGrants<Inner extends KeyState, Settings extends object>(
       }
       state.limit = check.limit
       const known = state.grants.find(({ id }) => id === terms.id)
-      // A client has sent the call twice.
+      // The client sent the call twice.
       if (known) return { units: known.units, settledAt }
       const room = algorithm.capacity(check) - used(state, check, now)
       const units = Math.min(check.cost, Math.floor(room / terms.divisor))
@@ -198,7 +198,7 @@ function grantedUnits({ grants }: GrantedState): number {
   return units
 }
 
-/** Returns a copy, since a question must not change what it reads. */
+/** Returns a copy, since reads must not change the state. */
 function copyOf<State extends KeyState>({ codec }: Algorithm<State>, state: State): State {
   return codec.load(codec.save(state)) ?? state
 }

@@ -13,9 +13,9 @@ import { SluiceError } from '../options/errors.ts'
 import { CheckOutcome, delayOf, leavesTrace, outcomeOf, waitMs } from './outcome.ts'
 
 /**
- * The decision over the checks of one request, for any backend: one synchronous step that reads and
- * changes the states. `now` is in ms since the epoch, by the clock of the store. Answers stand in
- * the order of the checks.
+ * Decides the checks of one request, for any backend, in one synchronous step that reads and
+ * changes the states. `now` is in ms since the epoch, by the store's clock. Answers are in the
+ * order of the checks.
  */
 export const engine: Engine = {
   consume,
@@ -47,7 +47,7 @@ function change(states: States, { op, checks }: Change, now: number): readonly b
   }
 }
 
-/** The state that a check is about; `undefined` for none. */
+/** A check with the state of its key; `undefined` for none. */
 interface CheckedState {
   readonly check: Check
   readonly now: number
@@ -56,7 +56,7 @@ interface CheckedState {
 
 function consume(states: States, checks: readonly Check[], now: number): readonly Outcome[] {
   const only = checks[0]
-  // Most requests have one check, which needs no lists.
+  // Most requests have one check, and need no lists.
   if (only && checks.length === 1) return [consumeOne(states, only, now)]
   const found = checks.map((check) => ({ check, now, state: stateOf(states, check, now) }))
   const waits = found.map(waitOf)
@@ -65,7 +65,7 @@ function consume(states: States, checks: readonly Check[], now: number): readonl
   }
   const { changes } = states
   return found.map((one) =>
-    // Making room for one check may have dropped the key of another.
+    // Making room for one check may have evicted the key of another.
     taken(states, states.changes === changes ? one : { ...one, state: states.get(one.check, now) }),
   )
 }
@@ -74,7 +74,7 @@ function consumeOne(states: States, check: Check, now: number): Outcome {
   const state = states.get(check, now)
   const { takeUsual, endsAt, capacity } = hotPathOf(check.policy.counting)
   const lives = state !== undefined && endsAt(state, check) > now
-  // A check that never fits begins no state.
+  // A check that can never fit creates no state.
   if (takeUsual && leavesTrace(check) && (lives || check.cost <= capacity(check))) {
     const counted = lives ? state : states.begin(check, now)
     const charge = takeUsual(counted, check, now)
@@ -94,8 +94,8 @@ function consumeOne(states: States, check: Check, now: number): Outcome {
 }
 
 /**
- * Returns the outcome of a check whose request is denied. The check is charged only when its policy
- * counts denials.
+ * Returns the outcome of a check in a denied request. It is charged only if its policy counts
+ * denials.
  */
 function denied(states: States, found: CheckedState, wait: number): Outcome {
   const { check, now } = found
@@ -107,11 +107,11 @@ function denied(states: States, found: CheckedState, wait: number): Outcome {
   take(states, found)
   const state = readableState(found)
   const isStrike = algorithmOf(check.policy).counts === 'strikes'
-  // A store without room for the key has counted nothing.
+  // A store without room for the key counted nothing.
   const isKept = !isStrike || states.get(check, now) === state
   if (!isKept) return outcomeOf(before, check, now).denyFor(wait)
   const outcome = outcomeOf(state, check, now).denyFor(waitMs(state, check, now))
-  // The last strike blocks its own request. Units are no reason to deny the request they count.
+  // The last strike blocks its own request. Units never deny the request they count.
   if (!isStrike) outcome.allowed = wait === 0
   return outcome
 }
@@ -131,7 +131,7 @@ function charge(states: States, found: CheckedState, delayMs = 0): Outcome {
   const receipt = take(states, found)
   const outcome = outcomeOf(readableState(found), check, now)
   outcome.delayMs = delayMs
-  // Strikes are not given back.
+  // Strikes cannot be refunded.
   if (algorithmOf(check.policy).counts !== 'strikes') outcome.receipt = receipt
   return outcome
 }
@@ -156,7 +156,7 @@ function refund(states: States, held: Held, now: number): boolean {
   const algorithm = algorithmOf(held.policy)
   if (!state) return false
   const isGivenBack = algorithm.giveBack(state, held, { now, at: held.receipt.at })
-  // A key without units is forgotten, so that no receipt reaches its next state.
+  // A key without units is deleted, so that no receipt applies to its next state.
   if (algorithm.endsAt(state, held) <= now) states.delete(held)
   return isGivenBack
 }
@@ -167,7 +167,7 @@ function renew(states: States, held: Held, now: number): boolean {
   return algorithmOf(held.policy).renew?.(state, held, { now, at: held.receipt.at }) === true
 }
 
-/** Returns the state of a key that its receipt was written in. */
+/** Returns the state that a receipt belongs to. */
 function stateOfHeld(states: States, held: Held, now: number): KeyState | undefined {
   const state = stateOf(states, held, now)
   return state && held.receipt.incarnation === states.incarnationOf(state) ? state : undefined
@@ -208,8 +208,8 @@ function block(states: States, { blockMs, ...rest }: BlockCheck, now: number): b
 }
 
 /**
- * Returns the state of a key, with no time in it later than `now`. It stays the same object, since
- * receipts refer to it.
+ * Returns a key's state, with its times clamped to `now`. It stays the same object, since receipts
+ * refer to it.
  */
 function stateOf(states: States, check: Check, now: number): KeyState | undefined {
   const state = states.get(check, now)
@@ -222,14 +222,14 @@ function clamp(state: KeyState, check: Check, now: number): void {
   if (clamped !== state) Object.assign(state, clamped)
 }
 
-/** Takes the units of a check. From then on `found` has the state that counts them. */
+/** Takes the units of a check, and puts the state that counts them into `found`. */
 function take(states: States, found: CheckedState): Receipt {
   const { check, now } = found
   const algorithm = algorithmOf(check.policy)
   let state = living(found, states)
   const incarnation = states.incarnationOf(state)
-  // If units are lost, the key gets another incarnation, so that no receipt reaches it, not even
-  // the receipt of this check.
+  // If units are lost, the key gets a new incarnation, so that no receipt applies to it, not even
+  // this check's.
   if (algorithm.overflows?.(state, check, now)) {
     state = Object.assign(states.begin(check, now), state)
   }
@@ -237,7 +237,7 @@ function take(states: States, found: CheckedState): Receipt {
   return new Receipt(check, algorithm.take(state, check, now), incarnation)
 }
 
-/** Returns the state to write to: the one found, or a new one where all of it has expired. */
+/** Returns the state to write to: the one found, or a new one if it has expired. */
 function living({ check, now, state }: CheckedState, states: States): KeyState {
   const lives = state !== undefined && algorithmOf(check.policy).endsAt(state, check) > now
   return lives ? state : states.begin(check, now)
@@ -247,33 +247,27 @@ function waitOf(found: CheckedState): number {
   return waitMs(readableState(found), found.check, found.now)
 }
 
-/** Returns the state that was found, or an empty one to read from. */
+/** Returns the state found, or an empty one to read from. */
 function readableState({ check, state }: Pick<CheckedState, 'check' | 'state'>): KeyState {
   return state ?? algorithmOf(check.policy).create()
 }
 
 /**
- * The states of keys that the engine works on: all that a backend has to provide. Nothing else may
- * change them meanwhile.
+ * The states that the engine works on; each backend implements it. Nothing else may change them
+ * meanwhile.
  */
 export interface States {
-  /**
-   * Returns the state of a check's key; `undefined` for none. The engine changes the state in
-   * place.
-   */
+  /** Returns the state of a check's key, if any. The engine mutates it. */
   get(check: Check, now: number): KeyState | undefined
-  /** Begins another incarnation of the key, with an empty state that replaces the one before. */
+  /** Starts a new incarnation of the key, with an empty state that replaces the old one. */
   begin(check: Check, now: number): KeyState
-  /** Forgets the key. Returns whether there was a state. */
+  /** Deletes the key. Returns whether there was a state. */
   delete(check: Check): boolean
   /**
-   * Returns the incarnation of the key that a state belongs to. Receipts carry it, so that a refund
-   * after a reset finds nothing.
+   * Returns the incarnation that a state belongs to. Receipts carry it, so that a refund after a
+   * reset has no effect.
    */
   incarnationOf(state: KeyState): unknown
-  /**
-   * Changes with every key that begins or is dropped. A state that was found before may be another
-   * now.
-   */
+  /** Changes whenever a key is added or dropped: states found earlier may be outdated. */
   readonly changes: number
 }

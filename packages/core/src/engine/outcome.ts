@@ -6,8 +6,8 @@ import type { Policy } from '../model/policy.ts'
 import type { Outcome } from '../model/store.ts'
 
 /**
- * Returns the ms that `check` has to wait for its units: 0 when they fit at `now`, `Infinity` when
- * they never will.
+ * Returns the ms that `check` must wait for its units: 0 if they fit at `now`, `Infinity` if they
+ * never will.
  */
 export function waitMs(state: KeyState, check: Check, now: number): number {
   const { cost, limit, policy } = check
@@ -18,15 +18,15 @@ export function waitMs(state: KeyState, check: Check, now: number): number {
   return cost === 0 ? 0 : algorithm.msUntil(state, check, { now, target: capacity - cost })
 }
 
-/** Returns the ms that `check` is held when it is allowed. Call it before its units are taken. */
+/** Returns the ms to hold `check` if it is allowed. Call it before taking its units. */
 export function delayOf(state: KeyState, check: Check, now: number): number {
   return algorithmOf(check.policy).delayMs?.(state, check, now) ?? 0
 }
 
 /**
- * An outcome that is allowed, and of which all else is unknown. It is a class, since optimized code
- * keeps outdated shapes of literals. V8 converted each outcome when it was first read, which took
- * half of a decision in memory.
+ * An allowed outcome whose other values are unknown. It is a class, since optimized code keeps
+ * outdated shapes of literals. V8 then converted each outcome on its first read: half of the time
+ * of a decision in memory.
  */
 export class CheckOutcome implements Outcome {
   policy: Policy
@@ -43,7 +43,7 @@ export class CheckOutcome implements Outcome {
     this.limit = limit
   }
 
-  /** Denies for so many ms, unless they are 0. Returns the outcome itself. */
+  /** Denies for `waitMs`, unless it is 0. Returns itself. */
   denyFor(waitMs: number): this {
     this.allowed = waitMs === 0
     this.retryAfterMs = waitMs
@@ -51,10 +51,7 @@ export class CheckOutcome implements Outcome {
   }
 }
 
-/**
- * Reads the outcome of an allowed check from its state. A charge of the check must be in the state
- * already.
- */
+/** Reads the outcome of an allowed check from its state, which must already include its charge. */
 export function outcomeOf(state: KeyState, check: Check, now: number): CheckOutcome {
   const algorithm = algorithmOf(check.policy)
   const used = algorithm.used(state, check, now)
@@ -65,22 +62,19 @@ export function outcomeOf(state: KeyState, check: Check, now: number): CheckOutc
   return outcome
 }
 
-/**
- * Tells whether taking `check` writes anything: cost 0 writes nothing, and neither does limit 0,
- * which blocks everything.
- */
+/** Returns whether taking `check` writes anything: cost 0 and limit 0 (which blocks all) do not. */
 export function leavesTrace(check: Check): boolean {
   return check.cost > 0 && check.limit > 0
 }
 
-/** Returns the outcome of a check that no store was asked about: allowed, and all else unknown. */
+/** Returns the outcome of a check that no store decided: allowed, everything else unknown. */
 export function unknownOutcome(check: Check): Outcome {
   return new CheckOutcome(check)
 }
 
 /**
- * Returns the outcome of a check that this process allows by the state that it knows.
- * @param known the units left, and the effective window of the key
+ * Returns the outcome of a check that this process allows from the state it knows.
+ * @param known the remaining units and effective window of the key
  */
 export function admittedOutcome(
   check: Check,

@@ -6,8 +6,8 @@ import { warnOnce } from '../options/warn.ts'
 import type { States } from './engine.ts'
 
 /**
- * Format of stored states. Raise it together with a name in keys, never alone: processes of a
- * rolling deploy read both.
+ * Format of stored states. If you raise it, also rename something in the keys: during a rolling
+ * deploy, processes read both.
  */
 const version = 1
 
@@ -21,16 +21,16 @@ interface Entry {
 export interface ChangedState {
   /** The key, as `stateKey` returns it. */
   readonly key: string
-  /** The text to store; `undefined` to delete the key. */
+  /** The string to store; `undefined` to delete the key. */
   readonly text: string | undefined
-  /** Time from which the state is the same as none, in ms since the epoch. */
+  /** Time from which the state equals an empty one, in ms since the epoch. */
   readonly endsAt: number
 }
 
 /**
  * The states that an asynchronous backend has loaded for one batch. The backend locks the keys in
- * sorted order, loads them, and lets the engine decide. Then it writes the entries of `changed`,
- * and commits.
+ * sorted order, loads them, and calls the engine. Then it writes the entries of `changed` and
+ * commits.
  */
 export class WorkingSet implements States {
   changes = 0
@@ -38,7 +38,7 @@ export class WorkingSet implements States {
   readonly #entries = new Map<string, Entry>()
   readonly #incarnations = new WeakMap<KeyState, number>()
 
-  /** @param stored the texts of the keys that exist, by `stateKey` */
+  /** @param stored strings of the existing keys, by `stateKey` */
   constructor(stored: ReadonlyMap<string, string>) {
     this.#stored = stored
   }
@@ -105,8 +105,8 @@ export class WorkingSet implements States {
 }
 
 /**
- * Returns the text that identifies a state: the policy, the settings that its states depend on, and
- * the key. It contains the identity.
+ * Returns a string that identifies a state: the policy, the settings that it depends on, and the
+ * key. It contains the client's identity.
  */
 export function stateKey({ policy, key }: Pick<Check, 'policy' | 'key'>): string {
   const { keyName, keyShape } = algorithmOf(policy)

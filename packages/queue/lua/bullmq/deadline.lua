@@ -1,4 +1,4 @@
--- Ends a script whose deadline has passed. The last argument is taken away: a time of the server's clock, in ms, or ''.
+-- Ends a script whose deadline has passed. Removes the last argument: the deadline, in ms of the server's clock, or ''.
 local deadline = table.remove(ARGV)
 if deadline ~= '' then
   local time = redis.call('TIME')

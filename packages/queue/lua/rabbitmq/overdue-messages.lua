@@ -1,9 +1,9 @@
--- Gives new numbers to messages that nobody has confirmed for long: their process died before it published them, or they were lost. A
--- message that is there all the same stands for nothing then.
+-- Renumbers messages that were not confirmed in time: their process died before publishing them, or they were lost. An old message that
+-- still exists is then stale.
 --
--- args.before  when they were to be published, ms    args.count  how many
--- args.isEmpty  whether the server's queue is empty: then confirmed messages are gone too, of jobs that wait and are due
--- Returns  job id, number of the message and when the job is due, for each
+-- args.before  when they should have been published, in ms    args.count  maximum number
+-- args.isEmpty  whether the server's queue is empty: then confirmed messages of waiting jobs that are due are lost too
+-- Returns  job id, number of the message and due time, for each
 if args.isEmpty then
   for _, each in ipairs(redis.call('ZRANGE', places, 0, args.count)) do
     local waiting = id_in(each)

@@ -1,2 +1,2 @@
--- Notes that the server has confirmed a message: args.message, `<job id>:<number>`.
+-- Records that the server has confirmed a message: args.message, `<job id>:<number>`.
 redis.call('ZREM', unpublished, args.message)

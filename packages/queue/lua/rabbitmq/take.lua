@@ -1,8 +1,8 @@
--- Takes a job for a run, as a message of it is delivered.
+-- Takes a job for a run, when its message is delivered.
 --
 -- args.number  of the message
--- Returns  { 'run', data, runs that ended, runs that began and never ended, 1 if any began, 1 if it is to stop, 1 if another run had it },
---          { 'early', number of the next message, ms until it is due }, or { 'stale' } for a message that stands for nothing any more
+-- Returns  { 'run', data, ended runs, runs that started and never ended, 1 if any started, 1 if it must stop, 1 if another run had it },
+--          { 'early', number of the next message, ms until it is due }, or { 'stale' } for an outdated message
 local fields = { 'data', 'delivery', 'finishedOn', 'dueAt', 'token', 'atm', 'sluice:starts', 'sluice:began' }
 local data, delivery, finished, due, before, ended, starts, began = unpack(redis.call('HMGET', key, unpack(fields)))
 if not data or finished or tonumber(delivery) ~= args.number then return { 'stale' } end

@@ -1,11 +1,11 @@
--- Traits of RabbitMQ's jobs: a job that a worker has is in the set `active`, and has the token of the run. Each message of a job
--- carries a number: only the newest counts. It stands among the unpublished ones until the server has confirmed it.
+-- Jobs of RabbitMQ: a running job is in the set `active`, and has the token of the run. Each message of a job has a number: only the newest
+-- counts. A message is in `unpublished` until the server has confirmed it.
 local ended_expires = true
 local function owner_of(each) return redis.call('HGET', prefix .. each, 'token') end
 local is_running = owner_of
 local function count_running() return redis.call('SCARD', prefix .. 'active') end
 
--- Takes the job from a run, or from where it waits. Returns false if it is not there.
+-- Takes the job from a run, or from the waiting jobs. Returns false if it is not there.
 local function take_out(token)
   if owner_of(id) ~= (token or false) then return false end
   redis.call('HDEL', key, 'token')
@@ -20,7 +20,7 @@ local function new_message(each)
   return number
 end
 
--- Has the job of a run wait. Returns the number of its next message, or 0 for the same message.
+-- Makes a running job wait. Returns the number of its next message, or 0 for the same message.
 local function wait_again()
   take_out(args.token)
   if args.outcome == 'returned' then return 0 end
@@ -28,7 +28,7 @@ local function wait_again()
   return new_message(id)
 end
 
--- Has a dead letter wait.
+-- Makes a dead letter wait.
 local function requeue()
   redis.call('ZREM', prefix .. 'failed', id)
   redis.call('HDEL', key, 'finishedOn', 'failedReason', 'atm', 'dueAt', 'endedBy')

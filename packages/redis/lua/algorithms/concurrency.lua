@@ -1,7 +1,7 @@
--- concurrency: requests in flight, each with a lease that expires if nobody renews it. The window
--- is how long a lease runs.
+-- concurrency: requests in flight, each with a lease that expires unless it is renewed. The window
+-- is the lifetime of a lease.
 -- Value: a sorted set, readable with ZRANGE key 0 -1 WITHSCORES. A lease is '<number>:<units>',
---        scored with the ms of its end. '#' is scored with the units of all leases, below 0, so
+--        scored with its end in ms. '#' is scored with minus the units of all leases, so
 --        that it comes first.
 -- Usual states: usual/concurrency.lua, which reads and writes the same format.
 define['concurrency'] = function()
@@ -9,24 +9,24 @@ define['concurrency'] = function()
 
   local function integer(number) return string.format('%.0f', number) end
 
-  -- More units than the limit count no more than it.
+  -- Units beyond the limit are not counted.
   local function lease_name(policy, number, units)
     return integer(number) .. ':' .. integer(min(units, policy.limit))
   end
 
-  -- All ends lie within one lease from now, or the clock was set back.
+  -- Leases whose end is more than a window away: the clock was set back.
   local function late_leases(cell, policy)
     return redis_call('ZRANGEBYSCORE', cell.key, '(' .. integer(now + policy.window), '+inf')
   end
 
-  -- Units of the leases that run, by the total and what has expired; nil where the members do not
-  -- add up to leases and their total.
+  -- Units of the running leases: the total minus expired ones; nil if the members are not leases
+  -- plus their total.
   local function running_units(key, members, expired)
     local used = -(tonumber(redis_call('ZSCORE', key, TOTAL)) or 0)
     if used < 1 or used > MAX_SAFE or used % 1 ~= 0 then return nil end
     for _, name in ipairs(expired) do used = used - (tonumber(name:match('^%d+:(%d+)$')) or MAX_SAFE) end
     local running = members - 1 - #expired
-    -- Each lease holds a unit at least.
+    -- Each lease holds at least one unit.
     if used < running or (used > 0) ~= (running > 0) then return nil end
     return used
   end
@@ -55,7 +55,7 @@ define['concurrency'] = function()
     end
   end
 
-  -- Removes what has expired, and writes the total.
+  -- Removes expired leases, and writes the total.
   local function write_total(cell, policy)
     if cell.expired and #cell.expired > 0 then
       redis_call('ZREMRANGEBYSCORE', cell.key, '1', integer(now))
@@ -77,7 +77,7 @@ define['concurrency'] = function()
     repeat
       -- include parts/lease-number
       number, cell.detail = lease_number, lease_detail
-      -- Units whose sum would not be exact any more get no lease.
+      -- No lease for units whose sum would no longer be exact.
       if cell.used + min(units, policy.limit) > MAX_SAFE then return end
     until not redis_call('ZSCORE', cell.key, lease_name(policy, number, units))
     redis_call('ZADD', cell.key, integer(now + policy.window), lease_name(policy, number, units))
@@ -108,7 +108,7 @@ define['concurrency'] = function()
     cell.used, cell.expired = 0, nil
   end
 
-  -- The units that count, and the part of the number of a new lease that lease-number.lua tells.
+  -- The units that count, and the part of a new lease's number from lease-number.lua.
   function concurrency.report(cell) return cell.used, cell.detail end
 
   return concurrency

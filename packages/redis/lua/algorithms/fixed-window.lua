@@ -1,6 +1,6 @@
--- fixed-window: a count since the window's first charge, or since a multiple of the window if it is
--- aligned to the clock (setting 1), or since a midnight. For windows of a calendar the setting is
--- the text of four numbers: when the last window began, this one, the next one, and the one after.
+-- fixed-window: counts from the window's first charge, from a multiple of the window if it is
+-- aligned to the clock (setting 1), or from a midnight. For calendar windows, the setting is a
+-- string of four numbers: the starts of the previous, the current and the next two windows.
 -- Value: [u8 version = 1] [u32 incarnation] [u48 start ms] [u56 count]
 -- Usual states: usual/fixed-window.lua, which reads and writes the same format.
 define['fixed-window'] = function()
@@ -8,7 +8,7 @@ define['fixed-window'] = function()
 
   local fixed_window = {}
 
-  -- The last of the numbers of a calendar up to `time`, and the first one after it.
+  -- The last start of a calendar window up to `time`, and the first one after it.
   local function bounds_at(policy, time)
     local before, after
     for bound in policy.setting:gmatch('%d+') do
@@ -39,7 +39,7 @@ define['fixed-window'] = function()
     if not value then return end
     local _, incarnation, start, count = unpack_struct(FORMAT, value)
     if count > policy.most then return reject() end
-    -- A window of the clock ends once, also if the clock is set back to before its start.
+    -- An aligned window ends only once, even if the clock is set back to before its start.
     local latest = policy.setting and end_of(policy, policy.start) or now
     if start > latest then start, cell.repaired = latest, true end
     if now < end_of(policy, start) then
@@ -77,7 +77,7 @@ define['fixed-window'] = function()
     cell.start, cell.count = nil, 0
   end
 
-  -- The count, and since when the window is open, from 1; 0 when none is.
+  -- The count, and ms since the window opened, plus 1; 0 if none is open.
   function fixed_window.report(cell)
     if not cell.start then return cell.count, 0, 0 end
     local time = max(cell.start, now)

@@ -1,14 +1,14 @@
--- granted-log: sliding-log beside units that processes hold. What counts is the sum of both. The
--- key of the grants is the key of the log and a tilde. KEYS has a second half, which declares them.
--- Value: [u8 version = 1], then for each grant, those that end first in front:
+-- granted-log: sliding-log plus the units that processes hold. The grants have the log's key plus a
+-- tilde, declared in the second half of KEYS.
+-- Value: [u8 version = 1], then for each grant, ordered by end:
 --        [u48 ms of its end] [u48 units] [u56 id]
--- A grant that has ended is recorded whole, before anything else is done with its key.
+-- A grant that has ended is recorded in full before any other work on its key.
 define['granted-log'] = function()
   local VERSION, FORMAT, SIZE, MAX_GRANTS = 1, '<I6I6I7', 19, 1000
 
   local log, held_log = require_part('sliding-log'), {}
 
-  -- policy.apart: the value on another node, in hexadecimal digits. That of this node goes before.
+  -- policy.apart: the value on another node, in hex. The value on this node takes precedence.
   local function read_grants(cell, policy)
     cell.grants, cell.held, cell.has_changed = {}, 0, false
     local value = redis.pcall('GET', cell.grants_key)
@@ -19,7 +19,7 @@ define['granted-log'] = function()
     local last_end = now + floor(policy.window / 10)
     for at = 2, #value, SIZE do
       local ends_at, units, id = unpack_struct(FORMAT, value, at)
-      -- A grant that cannot be recorded here is held for as long as its units would count.
+      -- A grant that cannot be recorded here is held as long as its units would count.
       if not cell.is_apart or ends_at + policy.window + policy.resolution > now then
         cell.grants[#cell.grants + 1] = { ends_at = min(ends_at, last_end), units = units, id = id }
         cell.held = cell.held + units
@@ -35,16 +35,16 @@ define['granted-log'] = function()
     redis_call('SET', cell.grants_key, table.concat(parts), 'PX', ttl + ttl_margin)
   end
 
-  -- A policy with some fields of its own.
+  -- A copy of a policy with some fields replaced.
   local function altered(policy, fields) return setmetatable(fields, { __index = policy }) end
 
-  -- Records all units, even where the limit has become smaller since they were granted.
+  -- Records all units, even if the limit was lowered after they were granted.
   local function record(cell, policy, units)
     log.take(cell, altered(policy, { limit = max(policy.limit, cell.used + units) }), units)
   end
 
-  -- A lapse is recorded at the end of its grant, or at the last unit, if processes without grants
-  -- took that later: no unit of a log moves to an earlier time.
+  -- An expired grant is recorded at its end, or at the log's last unit if that is later: recorded
+  -- times never decrease.
   local function record_ended(cell, key, policy)
     local first, last = cell.grants[1], 0
     if cell.is_apart or not first or first.ends_at > now then return end
@@ -53,7 +53,7 @@ define['granted-log'] = function()
     repeat
       last = min(max(last, first.ends_at), now)
       local past = altered(policy, { stamp = ceil(last / policy.resolution) * policy.resolution })
-      -- Entries that all units of were given back may be later.
+      -- Entries whose units were all given back may be later.
       if cell.used > 0 then log.load(cell, key, past) end
       if cell.used > 0 and cell.repaired then log.persist(cell, past) end
       cell.repaired = false
@@ -77,7 +77,7 @@ define['granted-log'] = function()
 
   function held_log.fits(cell, policy) return log.fits(cell, policy) - cell.held end
 
-  -- Until k units have left: those that were taken, and then those of grants, from their ends on.
+  -- Ms until k units have expired: first taken units, then granted ones, counted from their ends.
   local function ms_until_gone(cell, policy, k)
     if k <= cell.used then return log.wait(cell, policy, k + policy.limit - cell.used) end
     local left = k - cell.used
@@ -109,10 +109,10 @@ define['granted-log'] = function()
     cell.held = cell.held + grant.units
   end
 
-  -- Records the spent units of grants and frees the others. Returns whether any were recorded.
-  -- Call `write` then. `terms` holds ids and spent units of closed grants in turn. A negative id
-  -- renews its grant for terms[2] ms: the units that are left and the units that come back follow
-  -- it. A call that comes late or twice finds no more units than it says, and so changes none.
+  -- Records the spent units of grants and frees the others. Returns whether any were recorded. Call
+  -- `write` afterwards. `terms` alternates ids and spent units of closed grants. A negative id
+  -- renews its grant for terms[2] ms; it is followed by the units left and the units that come
+  -- back. A late or repeated call records nothing, since no more units are held than it names.
   function held_log.close(cell, policy, terms, from)
     if cell.is_apart then return false end
     local at, recorded = from, 0
@@ -146,17 +146,17 @@ define['granted-log'] = function()
     log.clear(cell, policy)
   end
 
-  -- Writes the grants that `close` and `grant` have changed.
+  -- Writes the grants changed by `close` and `grant`.
   function held_log.write(cell, policy)
     if cell.has_changed then write_grants(cell, policy) end
     cell.has_changed = false
   end
 
-  -- Grants up to so many units. Returns the units of the grant; 0 for none. Call `write` then.
+  -- Grants at most `units`. Returns the units granted; may be 0. Call `write` afterwards.
   function held_log.grant(cell, policy, wanted, id, life, divisor)
     if policy.apart then return 0 end
     for _, grant in ipairs(cell.grants) do
-      -- A client has sent the call twice.
+      -- The client sent the call twice.
       if grant.id == id then return grant.units end
     end
     local units = min(wanted, floor(held_log.fits(cell, policy) / divisor))

@@ -1,9 +1,9 @@
--- penalty: counts strikes in a window that begins with the first of them. Holds the block that they
--- have led to, or that somebody has set by hand.
+-- penalty: counts strikes in a window that begins with the first one. Stores the block that they
+-- caused, or that was set manually.
 -- Value: [u8 version = 1] [u48 ms of the first strike] [u32 strikes]
 --        [u48 ms until which the key is blocked] [u48 duration of the block when it was set]
---        [u48 duration of the last block that strikes led to]
--- Requests that are allowed only read it, and nothing is given back, so it needs no incarnation.
+--        [u48 duration of the last block caused by strikes]
+-- Allowed requests only read it, and strikes cannot be refunded, so it needs no incarnation.
 -- Usual states: usual/penalty.lua, which reads the same format.
 define['penalty'] = function()
   local VERSION, FORMAT, LENGTH = 1, '<BI6I4I6I6I6', 29
@@ -31,7 +31,7 @@ define['penalty'] = function()
     return cell.strikes > 0 and now < cell.since + policy.window
   end
 
-  -- The time from which on the next block is a first one again.
+  -- The time from which the next block counts as a first one.
   local function forgotten_at(cell, policy)
     return cell.blocked_until + (cell.last > 0 and max(policy.window, cell.last) or 0)
   end
@@ -43,7 +43,7 @@ define['penalty'] = function()
     write_string(cell.key, value, ttl)
   end
 
-  -- It does not matter how many are asked for: they are all denied, or none.
+  -- The cost does not matter: either all units fit or none.
   function penalty.fits(cell) return now < cell.blocked_until and 0 or MAX_SAFE end
 
   local function begin_block(cell, policy, duration)
@@ -74,7 +74,7 @@ define['penalty'] = function()
     cell.since, cell.strikes, cell.blocked_until, cell.asked, cell.last = 0, 0, 0, 0, 0
   end
 
-  -- The strikes that count, and ms until the key is blocked no more.
+  -- The strikes that count, and ms until the block ends.
   function penalty.report(cell, policy)
     if now < cell.blocked_until then return 0, cell.blocked_until - now end
     return is_open(cell, policy) and cell.strikes or 0, 0

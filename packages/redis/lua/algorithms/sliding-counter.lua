@@ -1,5 +1,5 @@
--- sliding-counter: two adjacent windows. The earlier one counts by the share of it that the rolling
--- window still covers.
+-- sliding-counter: two adjacent windows. The previous one counts in proportion to its overlap with
+-- the rolling window.
 -- Value: [u8 version = 1] [u32 incarnation] [u48 start ms of the current window]
 --        [u56 current] [u56 previous]
 -- Usual states: usual/sliding-counter.lua, which reads and writes the same format.
@@ -16,7 +16,7 @@ define['sliding-counter'] = function()
     if not value then return end
     local _, incarnation, start, current, previous = unpack_struct(FORMAT, value)
     if current > policy.most or previous > policy.most then return reject() end
-    -- Its time does not run back: the earlier window would fade twice.
+    -- Its time never goes back: otherwise the previous window would fade twice.
     local latest = this + policy.window
     if start > latest then start, cell.repaired = latest, true end
     if start >= this then

@@ -1,10 +1,10 @@
--- The packed log of sliding-log where the limit is high: a list of blocks, oldest first. Only the
--- blocks at both ends are read, and those that a search goes through, but never a long log whole.
+-- The packed layout of sliding-log for high limits: a list of blocks, oldest first. Only the blocks
+-- at both ends and those visited by a search are read, never a whole long log.
 -- Block: [u8 version] [u32 incarnation] [running total before the block]
 --        then for each entry [u40 ms] [running total]
--- The units of an entry are its total less the one before it. A search by totals answers any cost.
--- Totals wrap around: only differences count, of up to twice the limit. Version 1 holds totals in
--- 24 bits, for limits below 2^23, and version 2 in 48. Times are modulo 2^40 ms: stored times lie
+-- The units of an entry are its total minus the one before it. A search by totals answers any cost.
+-- Totals wrap around: only differences matter, up to twice the limit. Version 1 has totals of 24
+-- bits, for limits below 2^23, and version 2 of 48. Times are modulo 2^40 ms: stored times are
 -- within 17 years of now.
 -- Usual states: usual/sliding-log-blocks.lua, which reads and writes the same format.
 define['block-log'] = function()
@@ -66,8 +66,8 @@ define['block-log'] = function()
     return cell.count
   end
 
-  -- Blocks are numbered from 0, as the list is. In place of one that cannot be read stands the
-  -- tail, so that a search ends.
+  -- Blocks are numbered from 0, like the list. An unreadable block is replaced by the tail, so that
+  -- searches end.
   local function block_at(cell, index)
     if index == 0 then return cell.head_block end
     if index == cell.count - 1 then return cell.tail_block end
@@ -78,15 +78,15 @@ define['block-log'] = function()
     return cell.tail_block
   end
 
-  -- Searches are for the first entry after a time, or for the one with the k-th unit.
+  -- Searches look for the first entry after a time, or for the entry with the k-th unit.
   local function is_after(_cell, time, _total, wanted) return time > wanted end
 
   local function reaches(cell, _time, total, wanted)
     return (total - cell.base) % cell.form.span >= wanted
   end
 
-  -- The first entry of a block, from number `from` on, for which found holds; the last one must
-  -- be such.
+  -- The first entry of a block, starting at `from`, for which `found` is true; it must be for the
+  -- last.
   local function search_block(cell, block, from, found, wanted)
     local form = cell.form
     local to = entries_in(form, block) - 1
@@ -98,8 +98,8 @@ define['block-log'] = function()
     return from
   end
 
-  -- Block and number of the first entry for which found holds, which must hold for all entries
-  -- after it. One must exist.
+  -- Block and number of the first entry for which `found` is true. One must exist, and `found` must
+  -- be true for all entries after it.
   local function search(cell, found, wanted)
     local form, last = cell.form, count_of(cell) - 1
     local low, high, step = cell.block, cell.block, 1
@@ -135,12 +135,12 @@ define['block-log'] = function()
     cell.used = (cell.last_total - cell.base) % form.span
     if cell.is_broken then cell.used = 0 end
     if cell.used == 0 then return end
-    -- An entry that all units of were given back says nothing.
+    -- Skip an entry whose units were all given back.
     if total == cell.base then time = block_log.time_of(cell, policy, 1) end
     cell.first = min(time, policy.stamp)
   end
 
-  -- Reads a list; nil where there is none, and false where it is no log.
+  -- Reads a list; nil if there is none, false if it is not a log.
   function block_log.read(cell, key, policy)
     cell.layout, cell.is_broken = block_log, false
     local tail = redis.pcall('LINDEX', key, '-1')
@@ -153,7 +153,7 @@ define['block-log'] = function()
     local form = form_of(tail)
     if not form or form_of(head) ~= form then return false end
     cell.form, cell.head_block, cell.tail_block = form, head, tail
-    -- No two blocks are equal.
+    -- Blocks are unique.
     cell.count = head == tail and 1 or nil
     local _, incarnation = unpack_struct(form.header, tail)
     cell.incarnation = incarnation
@@ -197,7 +197,7 @@ define['block-log'] = function()
     cell.last_time, cell.last_total = time, total % form.span
   end
 
-  -- Begins anew, for up to so many units.
+  -- Starts an empty log for at most `most` units.
   local function begin(cell, most)
     if cell.exists then redis_call('DEL', cell.key) end
     cell.exists, cell.is_broken = true, false
@@ -206,7 +206,7 @@ define['block-log'] = function()
     cell.base, cell.last_total, cell.last_time = 0, 0, -1
   end
 
-  -- Lets the log begin anew with the given entries: times and running totals.
+  -- Restarts the log with the given entries: times and running totals.
   function block_log.write_anew(cell, policy, entries, most)
     begin(cell, most)
     for _, one in ipairs(entries) do append(cell, one.time, one.total) end
@@ -223,8 +223,8 @@ define['block-log'] = function()
     cell.block = 0
   end
 
-  -- Makes room for units beyond what is recorded, which only a charge without asking can take:
-  -- the log begins after the k oldest.
+  -- Makes room for units beyond the maximum, which only unconditional charges can take, by dropping
+  -- the k oldest.
   local function drop_oldest(cell, policy, k)
     local index, i, block = search(cell, reaches, k + 1)
     local form = cell.form
@@ -273,7 +273,7 @@ define['block-log'] = function()
     return entries
   end
 
-  -- Times that lie after now count as now: what comes after it becomes one entry.
+  -- Times after now count as now: all entries after it become one.
   function block_log.persist(cell, policy)
     local total, key = cell.last_total, cell.key
     cell.block, cell.entry = 0, 0
@@ -299,8 +299,8 @@ define['block-log'] = function()
     block_log.read(cell, key, policy)
   end
 
-  -- Takes units off an entry, and so off the totals of all later ones. An entry that is left
-  -- without units stays in its place: it counts for nothing and leaves with its block.
+  -- Subtracts units from an entry, and so from all later totals. An entry without units remains: it
+  -- counts nothing and is dropped with its block.
   function block_log.give_back(cell, policy, units, at)
     if cell.last_time < at then return end
     local form = cell.form

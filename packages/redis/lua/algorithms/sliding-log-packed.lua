@@ -1,22 +1,22 @@
--- The packed encoding of sliding-log: a string where the limit is low, a list of blocks where it is
--- high. What is stored stays as it is, except that a string becomes blocks when its limit, or its
--- units, have outgrown it.
+-- The packed encoding of sliding-log: a string for low limits, a list of blocks for high ones. A
+-- stored value keeps its layout, except that a string becomes blocks if its limit or its units
+-- outgrow it.
 define['layouts'] = function()
-  -- Most calls need one of the layouts, and the definition of the other one takes time.
+  -- Most calls need only one layout, and defining the other takes time.
   local block_log, layouts = require_part('block-log'), {}
   local function short_log() return require_part('short-log') end
 
-  -- Turns a string into blocks, which take the next units.
+  -- Converts a string into blocks, which take the next units.
   function layouts.grow(cell, policy, units, most)
     cell.layout = block_log
     if cell.used > 0 then block_log.write_anew(cell, policy, short_log().entries(cell), most) end
     block_log.take(cell, policy, units, most)
   end
 
-  -- A string whose limit has grown.
+  -- A string whose limit was raised.
   local function grown_log() return setmetatable({ take = layouts.grow }, { __index = short_log() }) end
 
-  -- A value that is no log counts as none; nil: there is no value.
+  -- A value that is not a log counts as none; nil: there is no value.
   local function read_value(cell, policy, value)
     if value == nil or not short_log().read(cell, policy, value) then reject() end
   end

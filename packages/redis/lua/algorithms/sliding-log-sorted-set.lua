@@ -1,9 +1,9 @@
--- sliding-log as a textbook sorted set: one member for every unit, scored with its time, readable
--- with redis-cli:
+-- sliding-log as a textbook sorted set: one member per unit, scored with its time. To read it with
+-- redis-cli:
 --   ZRANGE key 0 -1 WITHSCORES
--- Member: <incarnation>:<time ms>:<number of the unit within its millisecond>, padded so that equal
+-- Member: <incarnation>:<time ms>:<number within its millisecond>, padded so that equal
 --         scores sort by number.
--- It gives the same answers as the packed layouts, at 60 to 145 bytes a unit instead of 9 to 11.
+-- It gives the same answers as the packed layouts, at 60 to 145 bytes per unit instead of 9 to 11.
 define['layouts'] = function()
   local UNITS_PER_ZADD, layouts, set_log = 1000, {}, {}
 
@@ -40,7 +40,7 @@ define['layouts'] = function()
     redis_call('PEXPIRE', cell.key, policy.ttl)
   end
 
-  -- The live units are the last ones.
+  -- Live units are at the end.
   function set_log.time_of(cell, policy, k)
     local rank = k - 1 - cell.used
     local found = redis_call('ZRANGE', cell.key, rank, rank, 'WITHSCORES')
@@ -85,7 +85,7 @@ define['layouts'] = function()
   end
 
   function set_log.take(cell, policy, units, most)
-    -- An expired log, a mark, or something that is no log.
+    -- An expired log, a mark, or not a log.
     if cell.used == 0 and cell.exists then redis_call('DEL', cell.key) end
     cell.exists = true
     redis_call('ZREMRANGEBYSCORE', cell.key, '-inf', score(policy.dead_until))

@@ -1,17 +1,17 @@
--- Reads and writes the packed log of sliding-log with a low limit: one string with the time of
--- every unit, oldest first.
+-- The packed layout of sliding-log for low limits: one string with the time of every unit, oldest
+-- first.
 -- Value: [u8 version = 3] [u32 incarnation] [u48 base ms]
 --        then for each unit [u24, or u32, ms after the base] [u8 hint]
--- The string is read whole, and mostly only appended to. Dead units are cut off when there are a
--- quarter as many as live ones. The hint of the last unit says how many units before it were known
--- to be dead when it was taken. A hint is checked before it is used.
+-- The string is read in full, and mostly only appended to. Dead units are removed when there are a
+-- quarter as many as live ones. The hint of the last unit is the number of units known to be dead
+-- when it was taken. Hints are verified before use.
 -- Usual states: usual/sliding-log-string.lua, which reads and writes the same format.
 define['short-log'] = function()
   local VERSION, HEADER, HEADER_SIZE = 3, '<BI4I6', 11
   local MAX_HINT = 255
-  -- The most that is recorded (core: maxRecorded of a limit of 128), and that with dead units.
+  -- The most units recorded (core: maxRecorded of a limit of 128), and the same with dead units.
   local MAX_RECORDED, MAX_UNITS = 257, 512
-  -- The form of times depends on the window, which is a part of every key.
+  -- The format of times depends on the window, which is part of every key.
   local SHORT_WINDOW = 4194304
 
   local short_log = {}
@@ -25,12 +25,12 @@ define['short-log'] = function()
     return (unpack_struct(form.entry, value, HEADER_SIZE + 1 + i * form.size))
   end
 
-  -- A value without the units from number `from` to number `to`, without the latter.
+  -- A value without the units from number `from` up to, not including, `to`.
   local function without(form, value, from, to)
     return value:sub(1, HEADER_SIZE + from * form.size) .. value:sub(HEADER_SIZE + 1 + to * form.size)
   end
 
-  -- The value as it is now, where it was appended to since it was read.
+  -- The current value, even if it was appended to since it was read.
   local function value_of(cell) return cell.value or redis_call('GET', cell.key) end
 
   local function measure(cell, policy)
@@ -44,7 +44,7 @@ define['short-log'] = function()
     if cell.used > 0 then cell.first = cell.base + offset_at(form, value, head) end
   end
 
-  -- Writes offsets from another base, of the units from number `from` on. Times after now are now.
+  -- Rewrites the offsets of units from number `from` for a new base. Times after now become now.
   local function rebase(cell, policy, base, from)
     local form, value, parts = cell.form, value_of(cell), { pack(HEADER, VERSION, cell.incarnation, base) }
     for i = from, cell.count - 1 do
@@ -54,7 +54,7 @@ define['short-log'] = function()
     cell.base, cell.count, cell.head = base, cell.count - from, 0
   end
 
-  -- Reads a value; false where something else is stored.
+  -- Reads a value; false if something else is stored.
   function short_log.read(cell, policy, value)
     local length, form = #value, form_of(policy)
     local count = (length - HEADER_SIZE) / form.size
@@ -73,7 +73,7 @@ define['short-log'] = function()
     return true
   end
 
-  -- Writes the units from number `from` on, and more units of one time behind them.
+  -- Writes the units from number `from`, followed by more units of one time.
   local function rewrite(cell, policy, from, suffix)
     local value = without(cell.form, value_of(cell), 0, from) .. suffix
     cell.value, cell.count = value, (#value - HEADER_SIZE) / cell.form.size
@@ -83,7 +83,7 @@ define['short-log'] = function()
   function short_log.persist(cell, policy) rewrite(cell, policy, 0, '') end
 
   function short_log.take(cell, policy, units, most)
-    -- Only held units become so many at once.
+    -- Only held units can be this many at once.
     if min(cell.used + units, most) > MAX_RECORDED then return require_part('layouts').grow(cell, policy, units, most) end
     local stamp, used, form = policy.stamp, cell.used, form_of(policy)
     if used == 0 then
@@ -131,7 +131,7 @@ define['short-log'] = function()
     return cell.base + offset_at(cell.form, cell.value, cell.head + k - 1)
   end
 
-  -- Times and running totals of the live units, for another layout to take over.
+  -- Times and running totals of the live units, for conversion to the other layout.
   function short_log.entries(cell)
     local value, entries = value_of(cell), {}
     for i = cell.head, cell.count - 1 do

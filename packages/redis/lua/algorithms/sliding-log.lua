@@ -1,15 +1,15 @@
--- sliding-log: every unit with its time, exact over any rolling window. A layout stores the units.
--- It is a table with
+-- sliding-log: stores every unit with its time: exact over any rolling window. A layout stores the
+-- units; it is a table with
 --   read(cell, key, policy)        reads what a key holds into cell.layout, cell.used and
 --                                  cell.first, the time of the oldest live unit
---   persist, take, give_back       as an algorithm has them (prelude.lua)
+--   persist, take, give_back       as in an algorithm (prelude.lua)
 --   time_of(cell, policy, k)       returns the time of the k-th oldest live unit, from 1
 define['sliding-log'] = function()
   local layouts, sliding_log = require_part('layouts'), {}
 
-  -- A unit is recorded at `stamp`: rounded up, so that it never leaves too early. Units at
-  -- `dead_until` or before count no more. The first unit of each quarter window, which begins at
-  -- `share_start`, sets the time to live.
+  -- A unit is recorded at `stamp`: rounded up, so that it never expires early. Units at or before
+  -- `dead_until` have expired. The first unit of each quarter window, which begins at
+  -- `share_start`, sets the TTL.
   local function set_times(policy)
     policy.resolution = policy.setting or 1
     local beyond = now % policy.resolution
@@ -34,18 +34,18 @@ define['sliding-log'] = function()
   local function max_recorded(policy) return 2 * policy.limit + 1 end
 
   function sliding_log.take(cell, policy, units)
-    -- The newest units are kept. A smaller limit, as of a request of another tier, does not
-    -- forget what was taken under a larger one.
+    -- The newest units are kept. A smaller limit, as for a request of another tier, keeps units
+    -- taken under a larger one.
     local most = max(max_recorded(policy), cell.used)
     cell.layout.take(cell, policy, min(units, most), most)
   end
 
-  -- A live unit is neither dead, nor taken after now, whatever its value says.
+  -- A live unit is neither dead nor later than now, whatever its value.
   local function ms_until(policy, time)
     return min(max(time, policy.dead_until + 1), policy.stamp) + policy.window - now
   end
 
-  -- Until the k-th oldest unit has left.
+  -- Ms until the k-th oldest unit expires.
   local function ms_until_gone(cell, policy, k)
     return ms_until(policy, k == 1 and cell.first or cell.layout.time_of(cell, policy, k))
   end
@@ -59,7 +59,7 @@ define['sliding-log'] = function()
   function sliding_log.give_back(cell, policy, units, at)
     if cell.used == 0 or cell.used >= max_recorded(policy) or at <= policy.dead_until then return end
     cell.layout.give_back(cell, policy, units, at)
-    -- A key that nothing is left of ends its life, so that no receipt reaches what comes after.
+    -- An empty key ends its incarnation, so that no receipt applies to the next one.
     if cell.used == 0 then sliding_log.clear(cell, policy) end
   end
 
@@ -68,8 +68,7 @@ define['sliding-log'] = function()
     layouts.forget(cell)
   end
 
-  -- Units used, and ms until one unit fewer counts than now, and fewer than the limit; 0 when
-  -- none does.
+  -- Units used, and ms until a unit expires and fewer than the limit count; 0 if none does.
   function sliding_log.report(cell, policy)
     local used, limit = cell.used, policy.limit
     if used == 0 or limit == 0 then return used, 0 end

@@ -1,14 +1,14 @@
--- token-bucket: every unit raises a bucket by the window, and it drains by the limit every ms. The
--- bucket of leaky-bucket is the same.
+-- token-bucket: every unit raises a bucket by the window, and it drains by the limit every ms.
+-- leaky-bucket has the same bucket.
 -- Value: [u8 version = 1 or 2] [u32 incarnation] [u48 at ms] [u56 level, units · ms]
 --        [u56 ms when it is empty] [u56 ms until which the key lives]
--- Version 2 says that the bucket will be empty sooner than its receipts name, since units were
--- given back, or the clock was set back. Then what comes after has to be another incarnation.
+-- Version 2: the bucket will be empty earlier than its receipts say, since units were given back or
+-- the clock was set back. It must then continue in a new incarnation.
 -- Usual states: usual/token-bucket.lua, which reads and writes the same format.
 define['token-bucket'] = function()
   local PLAIN, SHIFTED, FORMAT, LENGTH = 1, 2, '<BI4I6I7I7I7', 32
 
-  -- True if a level drains from `at` to its end, at one unit · ms each ms at least, and the key
+  -- True if a level drains from `at` to its end, by at least one unit · ms per ms, and the key
   -- lives until then.
   local function is_sound(at, level, ends_at, lives_until)
     return level <= MAX_SAFE and at < ends_at and ends_at - at <= level and ends_at <= lives_until
@@ -23,7 +23,7 @@ define['token-bucket'] = function()
     if not value then return end
     local version, incarnation, at, level, ends_at, lives_until = unpack_struct(FORMAT, value)
     if not is_sound(at, level, ends_at, lives_until) then return reject() end
-    -- Its time does not run back: it would drain twice in the same time.
+    -- Its time never goes back: otherwise it would drain twice in the same time.
     local latest = now + policy.window
     if at > latest then
       at, ends_at, version = latest, latest + ends_at - at, SHIFTED
@@ -38,18 +38,17 @@ define['token-bucket'] = function()
     end
   end
 
-  -- The longest that a bucket takes to drain.
+  -- The longest time that a bucket takes to drain.
   local function longest(policy)
     return policy.limit > 0 and ceil(policy.capacity / policy.limit) or policy.window
   end
 
   function bucket.persist(cell, policy)
     local ttl = cell.ends_at - now
-    -- With a quarter more than it needs, a key can be written several times before that has to be
-    -- prolonged. A clock that is not Redis' own may have been set back since: then it is
-    -- prolonged every time.
+    -- With a quarter more TTL than needed, several writes can leave it unchanged. A clock other
+    -- than Redis's own may have been set back since, so it then sets the TTL every time.
     if is_server_clock then ttl = ttl + ceil(ttl / 4) end
-    -- Receipts may name a later end.
+    -- Receipts may have a later end.
     if cell.version == SHIFTED then ttl = max(ttl, min(cell.lives_until - now, longest(policy))) end
     cell.lives_until = now + ttl
     local value = pack(FORMAT, cell.version, cell.incarnation, cell.at, cell.level, cell.ends_at, cell.lives_until)
@@ -65,8 +64,8 @@ define['token-bucket'] = function()
     cell.level = max(cell.level, min(raised, policy.capacity))
     cell.ends_at = cell.at + ceil(cell.level / policy.limit)
     if raised > policy.capacity then
-      -- Units are lost: the key goes on in another incarnation, so that no receipt reaches it,
-      -- this one's neither.
+      -- Units are lost: the key gets a new incarnation, so that no receipt applies to it, not even
+      -- this one.
       cell.incarnation = new_incarnation()
       bucket.persist(cell, policy)
       cell.incarnation = new_incarnation()
@@ -77,8 +76,8 @@ define['token-bucket'] = function()
     end
   end
 
-  -- Units drain in the order in which they were taken. The units of a request are gone at `at`,
-  -- when the bucket would have been empty.
+  -- Units drain first in, first out. Those of a request are gone at `at`, when the bucket would be
+  -- empty.
   function bucket.give_back(cell, policy, units, at, refunded)
     local undrained = (at - cell.at) * policy.limit - refunded * policy.window
     local given = min(units * policy.window, cell.level, undrained)

@@ -1,5 +1,5 @@
--- Reads the value for a module that reads a string. A key that MGET shows as absent may hold
--- another type: `is_new` says that it may be written only if it is absent.
+-- Reads the value for a module that expects a string. A key that MGET shows as absent may have
+-- another type: with `is_new`, it is written only if it is absent.
 local value = values and values[value_index]
 if values then
   is_new = not value

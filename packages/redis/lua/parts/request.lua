@@ -1,6 +1,6 @@
 -- Decides one request, all or nothing. This is the end of the function in prelude.lua.
 
--- The cells of a request, one for each policy. A key that occurs twice has one cell.
+-- The cells of a request, one per policy. A duplicate key has one cell.
 local pool, cells = {}, {}
 local function load_request(policies, first_key, keep)
   for i = 1, #policies do
@@ -30,17 +30,17 @@ local function fits(cell, policy, cost)
   return policy.limit > 0 and (cost == 0 or policy.algorithm.fits(cell, policy) >= cost)
 end
 
--- As in core: nothing is written for cost 0, nor for limit 0.
+-- As in core: cost 0 and limit 0 write nothing.
 local function leaves_trace(policy, cost) return cost > 0 and policy.limit > 0 end
 
--- The cost of a check, from the costs of all keys; 1 where they are left out.
+-- The cost of a check, from the costs of all keys; 1 if they are absent.
 local function cost_at(costs, i)
   if costs then return costs[i] end
   return 1
 end
 
--- @param explicit_ms  ms to wait, or to be held, where only the script can tell
--- @param had_room     true for a policy that has counted the denial of others
+-- @param explicit_ms  ms to wait or to be held, if only the script knows
+-- @param had_room     true for a policy that has counted a denial by another
 local function answer(cell, policy, allowed, explicit_ms, had_room)
   local amount, detail, ahead_ms = policy.algorithm.report(cell, policy)
   if ahead_ms == 0 then ahead_ms = nil end
@@ -78,7 +78,7 @@ local function consume(policies, costs, at, may_take)
 end
 
 -- Returns an operation that changes one key after the other. If `change` returns false, there was
--- nothing to change, and the report says so in the place of a denial.
+-- nothing to change, which is reported like a denial.
 local function each(change)
   return function(policies, costs, at, receipts)
     for i = 1, #policies do
@@ -124,13 +124,13 @@ local operations = {
   end),
 }
 
--- Errors of a server that takes no writes, or forbids a command: the whole call fails.
+-- Errors of a server that rejects writes or forbids a command: the whole call fails.
 local REFUSALS = {
   'OOM', 'READONLY', 'MISCONF', 'NOREPLICAS', 'NOPERM', 'NOAUTH', 'LOADING', 'BUSY', 'MASTERDOWN', 'CLUSTERDOWN', 'TRYAGAIN', 'MOVED', 'ASK ',
   'CROSSSLOT', 'read only', 'maxmemory', 'not allowed', "can't run", 'nknown',
 }
 
--- With another error a request fails alone: others have counted already. Its reports: { -1, why }.
+-- Other errors fail only their request: others are already counted. Its reports: { -1, reason }.
 local function fail_request(problem, width, size_before)
   local reason = type(problem) == 'table' and problem.err or tostring(problem)
   for _, refusal in ipairs(REFUSALS) do

@@ -1,5 +1,5 @@
--- Defines how a request is decided that has a key in no usual state, with the functions that
--- prelude.lua begins. They are defined when the first such request is met.
+-- Decides requests with a key in an unusual state. The functions, which start in prelude.lua, are
+-- defined for the first such request.
 if not decide_request then
   -- DEFINE
   decide_request, unreadable_values = define_general(reply)

@@ -1,5 +1,5 @@
--- Writes what a module has decided: `data`, by the command `write`, at the index or offset `where`.
--- If `extra` is true, it drops the head of a list. If `ttl` is set, the key lives for `ttl` ms and
+-- Writes a module's decision: `data`, by the command `write`, at the index or offset `where`. If
+-- `extra` is true, it drops the head of a list. If `ttl` is set, the key lives for `ttl` ms plus
 -- the margin. A lease `data` ends at `extra`; `where` is the score of all leases.
 if write == 'SET' then
   redis_call('SET', key, data, 'PX', ttl + ttl_margin)

@@ -1,8 +1,8 @@
--- Decides the usual states of leases: there are none, or all of them run.
+-- Decides the usual states of leases: there are none, or all are running.
 -- Formats: algorithms/concurrency.lua.
--- setting: the lease to release, '-<number>:<units>', or to renew, '+<number>:<units>'. It is a
--- number, or left out, where units are taken.
--- To format whole numbers of up to 31 bits is much cheaper than to format others.
+-- setting: the lease to release, '-<number>:<units>', or to renew, '+<number>:<units>'. To take
+-- units, it is a number or absent.
+-- Formatting integers of up to 31 bits is much cheaper than others.
 if lease_window ~= window then
   lease_window = window
   local ends_at = now + window
@@ -13,8 +13,8 @@ local held, total = 0, redis.pcall('ZSCORE', key, '#')
 if total then
   if type(total) ~= 'string' then break end
   held = -total
-  -- If there are as many units as leases between now and the latest end, no other lease is there,
-  -- since each holds a unit at least.
+  -- If the leases between now and the latest end are as many as the units, there are no other
+  -- leases, since each holds at least one unit.
   local running = redis_call('ZCOUNT', key, after_now, lease_end)
   if running < 1 or held < running or held > 9007199254740991 or held % 1 ~= 0 then break end
   if held > running and redis_call('ZCARD', key) ~= running + 1 then break end

@@ -1,5 +1,5 @@
--- Decides the usual states of a penalty whose request is allowed: nothing counted, and strikes that
--- block nobody. Formats: algorithms/penalty.lua.
+-- Decides the usual states of a penalty whose request is allowed: nothing counted, or strikes
+-- without a block. Formats: algorithms/penalty.lua.
 -- setting: the durations of blocks, which only the whole algorithm reads.
 -- include parts/read-string
 if value then
@@ -10,7 +10,7 @@ if value then
   if asked > 315360000000 or last > 315360000000 or (blocked_until == 0) ~= (asked == 0) or strikes + asked == 0 then break end
   amount, detail = now < since + window and strikes or 0, 0
 else
-  -- Nothing is written, which would tell whether the key holds another type.
+  -- Nothing is written here, so no write would reveal another type.
   if is_new and redis_call('EXISTS', key) == 1 then break end
   amount, detail, is_new = 0, 0, false
 end

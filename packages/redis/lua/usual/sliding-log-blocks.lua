@@ -1,7 +1,7 @@
 -- Decides the usual states of a packed log with a high limit: full, and live with at most one dead
--- block. Formats: algorithms/sliding-log-blocks.lua. Stored times are modulo 2^40 ms, and so
--- are differences: a difference in the upper half is negative.
--- setting: the resolution in ms; 1 if it is left out.
+-- block. Formats: algorithms/sliding-log-blocks.lua. Stored times and differences are modulo 2^40
+-- ms: a difference in the upper half is negative.
+-- setting: the resolution in ms; 1 if absent.
 local TIME_SPAN, HALF_SPAN = 1099511627776, 549755813888
 local tail = redis.pcall('LINDEX', key, '-1')
 if type(tail) ~= 'string' then break end
@@ -13,7 +13,7 @@ local version, length = tail:byte(1), #tail
 if (version ~= 1 and version ~= 2) or length <= header_size or (length - header_size) % size ~= 0 or limit >= span / 2 then break end
 local _, incarnation = unpack_struct(header, tail)
 local last, last_total = unpack_struct(entry, tail, length - size + 1)
--- A last time that has expired, or lies after now, is not usual.
+-- A last time that has expired or is after now is unusual.
 local last_age = (stamp - last) % TIME_SPAN
 if incarnation > 0 or last_age >= stamp - dead_until then break end
 
@@ -39,7 +39,7 @@ else
   _, base, first, total = unpack_struct(two, head, header_size + 1 + (low - 1) * size)
 end
 local used = (last_total - base) % span + units
--- An entry that all units of were given back says nothing.
+-- An entry whose units were all given back is unusual.
 if total == base then break end
 first = (first - dead_until) % TIME_SPAN + dead_until
 detail = (first > stamp and stamp or first) + window - now
@@ -53,5 +53,5 @@ data = pack(entry, stamp % TIME_SPAN, (last_total + units) % span)
 if last_age == 0 then where, data = '-1', tail:sub(1, length - size) .. data
 elseif length < full_size then where, data = '-1', tail .. data
 else write, data = 'RPUSH', pack(header, version, 0, last_total) .. data end
--- The time to live is set with the first unit of each quarter window.
+-- The first unit of each quarter window sets the TTL.
 if (stamp - last_age) * 4 < stamp * 4 - stamp * 4 % window then ttl = window + math.ceil(window / ttl_parts) + resolution - 1 end

@@ -1,6 +1,6 @@
 -- Decides the usual states of a packed log with a low limit: absent, live, full, and all expired.
 -- Formats and constants: algorithms/sliding-log-string.lua.
--- setting: the resolution in ms; 1 if it is left out.
+-- setting: the resolution in ms; 1 if absent.
 -- include parts/read-string
 local VERSION, HEADER, HEADER_SIZE, MAX_UNITS, SHORT_WINDOW = 3, '<I5I6', 11, 512, 4194304
 local stamp, dead_until, resolution = now, now - window, 1
@@ -16,19 +16,19 @@ if value then
   local length = #value
   local count = (length - HEADER_SIZE) / size
   if count < 1 or count > MAX_UNITS or count % 1 ~= 0 then break end
-  -- The first incarnation, which is 0, is read as a part of the version.
+  -- The first incarnation, 0, is read as part of the version.
   local version, base = unpack_struct(HEADER, value)
   local last, hint = unpack_struct(entry, value, length - size + 1)
   local offset, dead_offset = stamp - base, dead_until - base
   if version ~= VERSION or last > offset or offset > max_offset then break end
   if last > dead_offset then
     is_live = true
-    -- Find the first live unit and its offset. If the hint is right, mostly few units have died
-    -- since: look at three of them, and then in steps that double.
+    -- Find the first live unit and its offset. If the hint is right, few units have usually expired
+    -- since: check three of them, then in doubling steps.
     local head, high, first = hint, count - 1, nil
     if hint + 2 > high then head = 0
     else
-      -- Before the first unit stands a part of the header.
+      -- Part of the header precedes the first unit.
       local before, one, two, three = unpack_struct(four, value, HEADER_SIZE + 1 + (hint - 1) * size)
       if hint > 0 and before > dead_offset then head, high, first = 0, hint - 1, before
       elseif one > dead_offset then high, first = head, one
@@ -61,7 +61,7 @@ if value then
     amount = count - head + units
     detail = (first > offset and stamp or base + first) + window - now
     if amount > limit then
-      -- Only the whole algorithm tells another wait than that for the oldest unit.
+      -- Only the full algorithm reports a wait other than that for the oldest unit.
       if amount == limit + 1 then amount, denied = amount - units, true else amount = nil end
       break
     end
@@ -70,7 +70,7 @@ if value then
     else
       write, data = 'APPEND', pack(entry, offset, head)
       if units > 1 then data = data:rep(units) end
-      -- The time to live is set with the first unit of each quarter window.
+      -- The first unit of each quarter window sets the TTL.
       is_ttl_due = (base + last) * 4 < stamp * 4 - stamp * 4 % window
     end
   end

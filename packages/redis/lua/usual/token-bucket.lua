@@ -1,7 +1,7 @@
 -- Decides the usual states of a bucket on the server's clock: absent, draining, full, and empty
--- again. Formats: algorithms/token-bucket.lua. With another clock the time to live is set every
--- time, which only the whole algorithm does.
--- setting: the highest level, in units · ms; the limit · the window if it is left out.
+-- again. Formats: algorithms/token-bucket.lua. With another clock the TTL is set every time, which
+-- only the full algorithm does.
+-- setting: the highest level, in units · ms; limit · window if absent.
 -- include parts/read-string
 local raised, capacity = units * window, setting or limit * window
 if value then
@@ -12,8 +12,7 @@ if value then
   if now < ends_at then
     level = level - (now - at) * limit
     if level < 0 then level = 0 end
-    -- Written under another limit: how long a request of a queue is held is then read from both
-    -- numbers.
+    -- Written under another limit: the delay of a queued request then depends on both numbers.
     if ends_at - now ~= math.ceil(level / limit) then break end
     if level + raised > capacity then
       amount, detail, denied = level, ends_at - now, true
@@ -26,12 +25,11 @@ if value then
       write, where, data = 'SETRANGE', '5', pack('<I6I7I7', now, raised, ends_at)
       break
     end
-    -- The key has to live longer than it does.
+    -- The key needs a longer TTL.
   end
 end
 if raised > capacity then break end
--- With a quarter more than it needs, a key can be written several times before that has to be
--- prolonged.
+-- With a quarter more TTL than needed, several writes can leave it unchanged.
 local drains = math.ceil(raised / limit)
 local life = drains + math.ceil(drains / 4)
 amount, detail = raised, drains
