@@ -28,9 +28,10 @@ function asker(options: GuardFields<object>) {
 describe('tiers', () => {
   const table: TierTable<object> = { free: 2, paid: 5, root: unlimited, default: 1 }
 
-  it.each([undefined, 'named'])('limits each tier, in a policy that is %s', (name) => {
+  it.each([undefined, 'named'])('limits each tier and none, in a policy that is %s', (name) => {
     const { limit, onInvalid } = asker({ limit: tiers(table, planOf), ...(name ? { name } : {}) })
-    expect(['free', 'paid', 'root'].map(limit)).toEqual([2, 5, Number.POSITIVE_INFINITY])
+    const plans = ['free', 'paid', 'root', undefined, null, '']
+    expect(plans.map(limit)).toEqual([2, 5, Number.POSITIVE_INFINITY, 1, 1, 1])
     expect(onInvalid).not.toHaveBeenCalled()
   })
 
@@ -40,12 +41,6 @@ describe('tiers', () => {
     expect(allowed).toEqual([true, true, false])
     expect(ask('paid')?.outcomes[0]).toMatchObject({ allowed: true, limit: 5, remaining: 2 })
     expect(ask('free')?.allowed).toBe(false)
-  })
-
-  it('takes the default for no tier, and reports nothing', () => {
-    const { limit, onInvalid } = asker({ limit: tiers(table, planOf) })
-    expect([undefined, null, ''].map(limit)).toEqual([1, 1, 1])
-    expect(onInvalid).not.toHaveBeenCalled()
   })
 
   it.each(['gold', '__proto__', 'toString', 'constructor', 'hasOwnProperty', 5, {}, true])(
@@ -87,10 +82,14 @@ describe('tiers', () => {
     expect(() => ask('')).toThrow('no plan')
   })
 
-  it('asks an async function too', async () => {
-    const guard = guardOf({ window: '1m', limit: tiers(table, async (request) => planOf(request)) })
-    const passage = await guard.check({ ...exchange(), native: { plan: 'paid' } })
-    expect(passage.decision?.outcomes[0]?.limit).toBe(5)
+  it('calls a function once a request, also an async one that two policies share', async () => {
+    const plan = vi.fn(async (request: object) => planOf(request))
+    const limits = { a: tiers(table, plan), b: tiers({ paid: 9, default: 3 }, plan) }
+    const policies = Object.entries(limits).map(([name, limit]) => ({ name, limit }))
+    const guard = guardOf({ policies: policies.map((each) => ({ window: '1m', ...each })) })
+    const { decision } = await guard.check({ ...exchange(), native: { plan: 'paid' } })
+    expect(decision?.outcomes.map(({ limit }) => limit)).toEqual([5, 9])
+    expect(plan).toHaveBeenCalledOnce()
   })
 
   it('takes functions, schedules, adaptive limits and tables as entries', () => {
