@@ -203,9 +203,11 @@ policies:
   it('get another limit for a time', async () => {
     const started = await start()
     for (let i = 0; i < 6; i += 1) await started.visit('ada')
-    const limit = { key: { user: 'ada' }, policy: 'burst', limit: 6 }
+    const limit = { key: 'user ada', policy: 'burst', limit: 6 }
     const until = new Date(Date.now() + 3_600_000).toISOString()
-    expect((await started.act('limit', { ...limit, until })).status).toBe(200)
+    const { body } = await started.act('limit', { ...limit, until })
+    expect(body.differences[0].to[0]).toEqual({ ...limit, key: { user: 'ada' }, until })
+    expect((await started.call('GET', 'audit')).body.records[0].changes).toEqual(body.differences)
     expect(await started.visit('ada')).toBe(200)
     expect(await started.visit('ada')).toBe(429)
     const wrong = [
