@@ -99,10 +99,17 @@ policies: [{ name: burst, window: 1h, key: tenant, limit: { tiers: { pro: 100 },
 
   it('state no verdict where an override may apply that the key alone does not decide', async () => {
     const file = `deadlineMs: 10000
-policies: [{ name: burst, window: 1h, key: user, limit: 5 }]
-overrides: [{ policy: burst, key: { tenant: acme }, limit: 50, reason: contract }]`
+policies:
+  - { name: burst, window: 1h, key: user, limit: 5 }
+  - { name: either, window: 1h, key: { firstOf: [tenant, user] }, limit: 5 }
+overrides:
+  - { policy: burst, key: { tenant: acme }, limit: 50, reason: contract }
+  - { policy: either, key: { tenant: acme }, limit: 50, reason: contract }`
     const started = await startAdmin({ store: await emptyStore(), file })
-    expect(await stateOf(started, 'user ada')).not.toHaveProperty('allowed')
+    const [burst, either] = (await started.look('user ada')).body.policies
+    expect(burst).not.toHaveProperty('allowed')
+    // A request that counts for its user has no tenant.
+    expect(either).toMatchObject({ limit: 5, allowed: true })
     for (let i = 0; i < 7; i += 1) await started.visit('ada')
     expect(await stateOf(started, 'user ada')).toMatchObject({ limit: 50, used: 7, allowed: true })
   })
