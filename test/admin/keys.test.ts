@@ -99,10 +99,17 @@ policies: [{ name: burst, window: 1h, key: tenant, limit: { tiers: { pro: 100 },
 
   it('state no verdict where an override may apply that the key alone does not decide', async () => {
     const file = `deadlineMs: 10000
-policies: [{ name: burst, window: 1h, key: user, limit: 5 }]
-overrides: [{ policy: burst, key: { tenant: acme }, limit: 50, reason: contract }]`
+policies:
+  - { name: burst, window: 1h, key: user, limit: 5 }
+  - { name: either, window: 1h, key: { firstOf: [tenant, user] }, limit: 5 }
+overrides:
+  - { policy: burst, key: { tenant: acme }, limit: 50, reason: contract }
+  - { policy: either, key: { tenant: acme }, limit: 50, reason: contract }`
     const started = await startAdmin({ store: await emptyStore(), file })
-    expect(await stateOf(started, 'user ada')).not.toHaveProperty('allowed')
+    const [burst, either] = (await started.look('user ada')).body.policies
+    expect(burst).not.toHaveProperty('allowed')
+    // A request that counts for its user has no tenant.
+    expect(either).toMatchObject({ limit: 5, allowed: true })
     for (let i = 0; i < 7; i += 1) await started.visit('ada')
     expect(await stateOf(started, 'user ada')).toMatchObject({ limit: 50, used: 7, allowed: true })
   })
@@ -203,9 +210,11 @@ policies:
   it('get another limit for a time', async () => {
     const started = await start()
     for (let i = 0; i < 6; i += 1) await started.visit('ada')
-    const limit = { key: { user: 'ada' }, policy: 'burst', limit: 6 }
+    const limit = { key: 'user ada', policy: 'burst', limit: 6 }
     const until = new Date(Date.now() + 3_600_000).toISOString()
-    expect((await started.act('limit', { ...limit, until })).status).toBe(200)
+    const { body } = await started.act('limit', { ...limit, until })
+    expect(body.differences[0].to[0]).toEqual({ ...limit, key: { user: 'ada' }, until })
+    expect((await started.call('GET', 'audit')).body.records[0].changes).toEqual(body.differences)
     expect(await started.visit('ada')).toBe(200)
     expect(await started.visit('ada')).toBe(429)
     const wrong = [

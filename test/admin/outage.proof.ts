@@ -17,7 +17,7 @@ it('every operation is answered while Redis is frozen, and none is half done', a
 }) => {
   const started = await startAdmin({ store: redisStore(client) })
   const { act, call, look, visit, policies } = started
-  for (let i = 0; i < 3; i += 1) await visit('ada')
+  for (let i = 0; i < 6; i += 1) await visit('ada')
   redis.pause()
   try {
     const answered = Object.entries(operations).map(async ([name, operation]) => {
@@ -25,6 +25,8 @@ it('every operation is answered while Redis is frozen, and none is half done', a
     })
     const wanted = Object.keys(operations).map((name) => [name, readable.has(name) ? 200 : 503])
     expect(await Promise.all(answered)).toEqual(wanted)
+    // Its name is found by its denials.
+    expect((await look('ada')).body).toMatchObject({ isAway: true, key: { user: 'ada' } })
     for (const dryRun of [true, false]) {
       const { body } = await act('reset', { key: 'user ada', dryRun })
       expect(body.detail).toMatch(/not started|Nothing was started/)
@@ -36,7 +38,7 @@ it('every operation is answered while Redis is frozen, and none is half done', a
   await until('the key has what it had', async () => {
     const { status, body } = await look('user ada')
     const used = status === 200 && body.policies.map((each: { used: number }) => each.used)
-    return JSON.stringify(used) === '[3,0]'
+    return JSON.stringify(used) === '[5,0]'
   })
   await until('actions are done again', async () => {
     return (await act('block', { key: 'user ada', for: '1h' })).status === 200

@@ -1,23 +1,17 @@
 import { describe, expect, it } from 'vitest'
 import { run } from '../support/run.ts'
-import { filesUnder, root } from '../support/workspace.ts'
+import { root } from '../support/workspace.ts'
 import { runSluice } from './run-sluice.ts'
 import { testFiles } from './test-files.ts'
 
-/** Files of several commands, or of none. */
-const others = ['command', 'keys', 'kill-switch', 'run-cli']
-
-/** Every command, most by their files. */
-const commands = filesUnder('packages/cli/src/commands', '.ts')
-  .map((file) => file.slice('packages/cli/src/commands/'.length, -'.ts'.length))
-  .filter((name) => !name.includes('/') && !others.includes(name))
-  .concat('inspect', 'reset', 'block', 'off', 'shadow', 'on')
+const commands =
+  'apply block check diff doctor inspect off on raise reset shadow simulate suggest top unblock'
 
 describe('sluice', () => {
   it('lists its commands and exit codes where nothing is asked', async () => {
     const { exitCode, stdout, stderr } = await runSluice([])
     expect([exitCode, stderr]).toEqual([0, ''])
-    for (const name of commands) expect(stdout).toContain(`  ${name} `)
+    for (const name of commands.split(' ')) expect(stdout).toContain(`  ${name} `)
     expect(stdout).toContain('Exit codes:')
     expect((await runSluice(['--version'])).stdout).toMatch(/^\d+\.\d+\.\d+\n$/)
   })

@@ -90,13 +90,18 @@ policies:
     expect(reset.stdout).toContain(`nothing to reset\n${note}`)
   })
 
-  it('block denies a key for a time, and reset lifts the block', async () => {
-    const { sluice, visit } = await start()
+  it('raise and block concern one key for a time, and unblock lifts the block', async () => {
+    const { sluice, visit } = await startWithDenied()
+    const raise = ['raise', 'user ada', '--policy', 'burst', '--limit', '8', ...because]
+    const raised = await sluice([...raise, '--for', '1h', '--yes'], 'support')
+    expect(raised.stdout).toMatch(/overrides: .*"limit":8,"until":"2.*\nDone/s)
+    expect(await visit('ada')).toBe(200)
     const done = await sluice(['block', 'user mallory', '--for', '1h', ...because, '--yes'])
     expect(done.stdout).toMatch(/is blocked\n.* until \d{4}-\d\d-\d\dT/)
     expect(await visit('mallory')).toBe(429)
     expect((await sluice(['inspect', 'user mallory'])).stdout).toMatch(/^penalty +blocked/m)
-    await sluice(['reset', 'user mallory', ...because, '--yes'])
+    const lifted = await sluice(['unblock', 'user mallory', ...because, '--yes'])
+    expect(lifted.stdout).toContain('is unblocked\n  penalty\nDone.')
     await until('mallory passes', async () => (await visit('mallory')) === 200)
     const wrong = await sluice(['block', 'user mallory', '--for', 'ever', ...because, '--yes'])
     expect([wrong.exitCode, wrong.stderr]).toEqual([2, expect.stringContaining('for must be')])

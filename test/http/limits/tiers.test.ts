@@ -28,9 +28,10 @@ function asker(options: GuardFields<object>) {
 describe('tiers', () => {
   const table: TierTable<object> = { free: 2, paid: 5, root: unlimited, default: 1 }
 
-  it.each([undefined, 'named'])('limits each tier, in a policy that is %s', (name) => {
+  it.each([undefined, 'named'])('limits each tier and none, in a policy that is %s', (name) => {
     const { limit, onInvalid } = asker({ limit: tiers(table, planOf), ...(name ? { name } : {}) })
-    expect(['free', 'paid', 'root'].map(limit)).toEqual([2, 5, Number.POSITIVE_INFINITY])
+    const plans = ['free', 'paid', 'root', undefined, null, '']
+    expect(plans.map(limit)).toEqual([2, 5, Number.POSITIVE_INFINITY, 1, 1, 1])
     expect(onInvalid).not.toHaveBeenCalled()
   })
 
@@ -42,44 +43,25 @@ describe('tiers', () => {
     expect(ask('free')?.allowed).toBe(false)
   })
 
-  it('takes the default for no tier, and reports nothing', () => {
+  it('takes the default for any value but those of the table, and reports it on a short line', () => {
     const { limit, onInvalid } = asker({ limit: tiers(table, planOf) })
-    expect([undefined, null, ''].map(limit)).toEqual([1, 1, 1])
-    expect(onInvalid).not.toHaveBeenCalled()
-  })
-
-  it.each(['gold', '__proto__', 'toString', 'constructor', 'hasOwnProperty', 5, {}, true])(
-    'takes the default for the unknown tier %s, and reports it',
-    (plan) => {
-      const { limit, onInvalid } = asker({ limit: tiers(table, planOf) })
-      expect(limit(plan)).toBe(1)
-      const message = /^tiers of free, paid, root, default: there is no tier .*the default was used/
-      const event = { code: 'SLUICE_TIER_UNKNOWN', message: expect.stringMatching(message) }
-      expect(onInvalid).toHaveBeenCalledExactlyOnceWith(event)
-    },
-  )
-
-  it('never lets any text but those of the table have another limit than the default', () => {
-    const { limit } = asker({ limit: tiers({ paid: 5, default: 1 }, planOf) })
+    const names = ['gold', '__proto__', 'toString', 'constructor', 'hasOwnProperty', 5, {}, true]
+    const texts = ['a\nsluice: forged', '\r\n', '\u2028', '\u202e', '\x1b[2J', '\ud800', '\0']
+    const known: readonly unknown[] = [undefined, null, '', ...Object.keys(table)]
+    const examples = [...names, ...texts, 'x'.repeat(10_000)].map((plan) => [plan] as [unknown])
+    const message = /^tiers of free, paid, root, default: there is no tier .*the default was used/
+    const event = { code: 'SLUICE_TIER_UNKNOWN', message: expect.stringMatching(message) }
+    const unknown = fc.anything().filter((plan) => !known.includes(plan))
     fc.assert(
-      fc.property(fc.anything(), (plan) => {
-        fc.pre(plan !== 'paid')
+      fc.property(unknown, (plan) => {
         expect(limit(plan)).toBe(1)
+        expect(onInvalid).toHaveBeenCalledExactlyOnceWith(event)
+        const shown = onInvalid.mock.lastCall?.[0].message
+        expect(shown).toMatch(/^[^\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]{50,300}$/u)
+        onInvalid.mockClear()
       }),
+      { examples },
     )
-  })
-
-  it('keeps a report on one short line, whatever a client sent for a tier', () => {
-    const { limit, onInvalid } = asker({ limit: tiers(table, planOf) })
-    const lines = ['a\nsluice: forged', '\r\n', '\u2028', '\u202e', '\x1b[2J', '\ud800', '\0']
-    for (const text of [...lines, 'x'.repeat(10_000)]) limit(text)
-    const messages = onInvalid.mock.calls.map(([{ message }]) => message)
-    expect(messages).toHaveLength(8)
-    for (const message of messages) {
-      expect(message).not.toMatch(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/u)
-      expect(message.length).toBeLessThan(300)
-    }
-    expect(messages[0]).toContain("there is no tier 'a\\u{a}sluice: forged'")
   })
 
   it('throws what the function throws', () => {
@@ -87,10 +69,14 @@ describe('tiers', () => {
     expect(() => ask('')).toThrow('no plan')
   })
 
-  it('asks an async function too', async () => {
-    const guard = guardOf({ window: '1m', limit: tiers(table, async (request) => planOf(request)) })
-    const passage = await guard.check({ ...exchange(), native: { plan: 'paid' } })
-    expect(passage.decision?.outcomes[0]?.limit).toBe(5)
+  it('calls a function once a request, also an async one that two policies share', async () => {
+    const plan = vi.fn(async (request: object) => planOf(request))
+    const limits = { a: tiers(table, plan), b: tiers({ paid: 9, default: 3 }, plan) }
+    const policies = Object.entries(limits).map(([name, limit]) => ({ name, limit }))
+    const guard = guardOf({ policies: policies.map((each) => ({ window: '1m', ...each })) })
+    const { decision } = await guard.check({ ...exchange(), native: { plan: 'paid' } })
+    expect(decision?.outcomes.map(({ limit }) => limit)).toEqual([5, 9])
+    expect(plan).toHaveBeenCalledOnce()
   })
 
   it('takes functions, schedules, adaptive limits and tables as entries', () => {

@@ -22,7 +22,7 @@ export const temporaryLimit: Answering<unknown, Body> = async (call) => {
 }
 
 /** Returns the key of one identity that the policy counts. */
-async function keyOf({ admin, body }: Call<unknown, Body>): Promise<Body['key']> {
+async function keyOf({ admin, body }: Call<unknown, Body>) {
   const named = readKey(body.key, policiesOf(admin).keyNames)
   if (!('key' in named)) {
     throw new ApiError(400, 'Pass the key itself: an override needs more than a digest.')
@@ -39,7 +39,7 @@ async function keyOf({ admin, body }: Call<unknown, Body>): Promise<Body['key']>
   throw new ApiError(400, `No policy with this name counts the key: ${body.policy}.`)
 }
 
-function textOf(key: Body['key']): string {
+function textOf(key: object): string {
   const texts = Object.entries(key).map(([name, value]) => [name, String(value)])
   return JSON.stringify(texts.sort())
 }

@@ -34,6 +34,7 @@ export const lookup: Answering<unknown, Static<typeof schemas.lookupRequest>> = 
     stateOf(admin, each, digest, outcomes ? outcomes[index] : 'unknown'),
   )
   const found = outcomes?.some(isUsed)
+  const live = new Set(policiesOf(admin).policies.map(({ name }) => name))
   return {
     digest,
     // A caller that passes the names of a key knows its values.
@@ -46,7 +47,7 @@ export const lookup: Answering<unknown, Static<typeof schemas.lookupRequest>> = 
     }),
     ...(found === false && noteOn(counted)),
     policies: states,
-    inCode: deniedInCode(admin, digest),
+    inCode: denialsOf(admin, digest).filter(({ policy }) => !live.has(policy)),
   }
 }
 
@@ -186,7 +187,7 @@ async function soughtBy(admin: Admin, reference: KeyReference): Promise<Identity
     for (const name of keyNames) {
       const found = await identityOf(admin, { [name]: reference.trim() }).catch(() => undefined)
       if (!found) continue
-      if (deniedInCode(admin, found.digest).length > 0) return found
+      if (denialsOf(admin, found.digest).length > 0) return found
       if ((await peekUnlessAway(admin, found.counted))?.some(isUsed)) return found
     }
   }
@@ -300,12 +301,11 @@ function deniedOf(
   return found?.count ?? (top?.floor === 0 ? 0 : undefined)
 }
 
-/** Finds denials by policies defined in code, whose states no look-up reads. */
-function deniedInCode(admin: Admin, digest: string): readonly { policy: string; denied: number }[] {
+/** Finds denials that the processes counted, also by policies in code, and while Redis is down. */
+function denialsOf(admin: Admin, digest: string): readonly { policy: string; denied: number }[] {
   if (!admin.metrics) return []
-  const live = new Set(admin.policies?.policies.map(({ name }) => name))
   const options = { by: 'denied', window: '10m', most: 100 } as const
-  return topLists(admin, (name) => !live.has(name), options).flatMap(({ policy, keys }) =>
+  return topLists(admin, () => true, options).flatMap(({ policy, keys }) =>
     keys.filter((each) => each.digest === digest).map(({ count }) => ({ policy, denied: count })),
   )
 }

@@ -1,4 +1,4 @@
-import { isOptions, type Policy } from '@sluice/core'
+import { isOptions, type Optional, type Policy } from '@sluice/core'
 import { algorithmOf } from '@sluice/core/backend'
 import {
   type Difference,
@@ -55,12 +55,10 @@ export function overridesOf(
   const changed = entries.flatMap(({ policy, field, value, until, reason }) =>
     field === 'override' ? [{ policy, ...value, until, reason, origin: 'change' }] : [],
   )
-  const isChanged = (override: OverrideEntry): boolean =>
-    entries.some(
-      ({ policy, field, value }) =>
-        field === 'override' && JSON.stringify({ policy, ...value }) === JSON.stringify(override),
-    )
-  const ofFile = overrides.filter((override) => !isChanged(override))
+  const textOf = ({ policy, key, limit, mode, until }: Optional<OverrideEntry>): string =>
+    JSON.stringify([policy, key, limit, mode, until])
+  const known = new Set(changed.map(textOf))
+  const ofFile = overrides.filter((override) => !known.has(textOf(override)))
   const all = [...changed, ...ofFile.map((override) => ({ ...override, origin: 'file' }))]
   return all.map((override) => ({ ...override, key: shownKey(override.key, who) }))
 }

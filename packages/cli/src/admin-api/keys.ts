@@ -2,7 +2,7 @@ import { text } from 'node:stream/consumers'
 import { onOneLine } from '@sluice/core'
 import { durationText } from '../report/formats.ts'
 import { CliError } from '../terminal/exit-codes.ts'
-import { type Style, styleOf } from '../terminal/style.ts'
+import { styleOf } from '../terminal/style.ts'
 import type { Terminal } from '../terminal/terminal.ts'
 import { type Cell, table } from '../terminal/text.ts'
 import type { KeyAction, Lookup } from './answers.ts'
@@ -53,21 +53,19 @@ function rowOf(state: Lookup['policies'][number]): readonly Cell[] {
   ]
 }
 
-export function describeAction(
-  { digest, found, dryRun, note, policies }: KeyAction,
-  words: { readonly would: string; readonly did: string; readonly nothing: string },
-  style: Style,
-): string {
-  const heading = style('bold', onOneLine(digest))
-  if (!found) return `${heading}: ${words.nothing}\n${noteLine(note)}`
-  const verb = dryRun ? words.would : words.did
-  const lines = policies
-    .filter((policy) => policy.found || policy.until !== undefined)
-    .map(({ policy, until }) => {
-      const end = until === undefined ? '' : ` until ${new Date(until).toISOString()}`
-      return `  ${onOneLine(policy)}${end}\n`
-    })
-  return `${heading}: ${verb}\n${lines.join('')}${noteLine(note)}`
+/** Returns the text of an answer; `would` is for a dry run. */
+export function actionText(would: string, did: string, nothing: string) {
+  return ({ digest, found, dryRun, note, policies }: KeyAction, terminal: Terminal): string => {
+    const heading = styleOf(terminal.stdout, terminal)('bold', onOneLine(digest))
+    if (!found) return `${heading}: ${nothing}\n${noteLine(note)}`
+    const lines = policies
+      .filter((policy) => policy.found || policy.until !== undefined)
+      .map(({ policy, until }) => {
+        const end = until === undefined ? '' : ` until ${new Date(until).toISOString()}`
+        return `  ${onOneLine(policy)}${end}\n`
+      })
+    return `${heading}: ${dryRun ? would : did}\n${lines.join('')}${noteLine(note)}`
+  }
 }
 
 function noteLine(note: string | undefined): string {

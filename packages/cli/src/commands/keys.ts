@@ -1,10 +1,12 @@
+import type { Static, TSchema } from '@sinclair/typebox'
+import { durationMs } from '@sluice/core'
 import { type ActOptions, act, actOptions } from '../admin-api/act.ts'
 import { AdminApi, type FleetOptions, fleetNotes, fleetOptions } from '../admin-api/admin-api.ts'
-import { actionAnswer, lookupAnswer } from '../admin-api/answers.ts'
-import { describeAction, describeLookup, keyNotes, keyOf } from '../admin-api/keys.ts'
+import { actionAnswer, changeAnswer, lookupAnswer } from '../admin-api/answers.ts'
+import { describeChange } from '../admin-api/changes.ts'
+import { actionText, describeLookup, keyNotes, keyOf } from '../admin-api/keys.ts'
 import { listed } from '../replay/replay-options.ts'
-import { type ExitCode, exitCodes } from '../terminal/exit-codes.ts'
-import { styleOf } from '../terminal/style.ts'
+import { exitCodes } from '../terminal/exit-codes.ts'
 import type { Terminal } from '../terminal/terminal.ts'
 import { jsonText } from '../terminal/text.ts'
 import type { CliCommand } from './command.ts'
@@ -30,77 +32,91 @@ export const inspect: CliCommand = {
   },
 }
 
-export const reset: CliCommand = {
+export const reset: CliCommand = keyCommand({
   usage: 'reset <key...>',
   summary: 'Reset the counts of a key, and lift its block',
-  notes,
   examples: [
     ['sluice reset user ada --reason "ticket 4711"', 'asks before resetting'],
-    [
-      'sluice reset user ada --policy burst --reason "ticket 4711" --yes',
-      'one policy, without confirmation',
-    ],
+    ['sluice reset user ada --policy burst --reason "ticket 4711" --yes', 'one policy, unasked'],
   ],
-  setUp(command) {
-    actOptions(command).option(
-      '--policy <name>',
-      'reset only under this policy; can be repeated',
-      listed,
-    )
-  },
-  run: (
-    terminal: Terminal,
-    words: readonly string[],
-    options: ActOptions & { readonly policy?: readonly string[] },
-  ) =>
-    actOn(terminal, words, {
-      ...{ options, path: 'keys/reset', body: options.policy && { policies: options.policy } },
-      texts: { would: 'would be reset', did: 'was reset', nothing: 'nothing to reset' },
-    }),
-}
+  setUp: (command) =>
+    command.option('--policy <name>', 'reset only under this policy; can be repeated', listed),
+  ...{ path: 'keys/reset', answer: actionAnswer },
+  bodyOf: ({ policy }: { readonly policy?: readonly string[] }) =>
+    policy ? { policies: policy } : {},
+  describe: actionText('would be reset', 'was reset', 'nothing to reset'),
+})
 
-export const block: CliCommand = {
+export const raise: CliCommand = keyCommand({
+  usage: 'raise <key...>',
+  summary: 'Give a key a different limit for a time',
+  notes:
+    'The limit is an override that expires. It replaces an earlier one of the key. To end it, use --for 5s.',
+  examples: [
+    ['sluice raise user ada --policy burst --limit 20 --for 1h --reason launch', 'asks first'],
+  ],
+  setUp: (command) =>
+    command
+      .requiredOption('--policy <name>', 'the policy')
+      .requiredOption('--limit <n>', 'a whole number, or unlimited')
+      .requiredOption('--for <duration>', `such as '10m' or '1d'`),
+  ...{ path: 'keys/limit', answer: changeAnswer },
+  bodyOf: ({ policy, limit, for: span }: Readonly<Record<'policy' | 'limit' | 'for', string>>) => ({
+    policy,
+    limit: /^\d+$/.test(limit) ? Number(limit) : limit,
+    until: new Date(Date.now() + durationMs(span, '--for')).toISOString(),
+  }),
+  describe: describeChange,
+})
+
+export const block: CliCommand = keyCommand({
   usage: 'block <key...>',
   summary: 'Deny a key for a time',
-  notes: `It needs a penalty in the policies, such as penalty: { after: never, key: user }. sluice reset lifts the block.
-${notes}`,
+  notes: 'It needs a penalty in the policies, such as penalty: { after: never, key: user }.',
   examples: [
     ['sluice block user mallory --for 1h --reason scraping', 'asks, then blocks for an hour'],
   ],
-  setUp(command) {
-    actOptions(command).requiredOption('--for <duration>', `such as '10m' or '1d'`)
-  },
-  run: (
-    terminal: Terminal,
-    words: readonly string[],
-    options: ActOptions & { readonly for: string },
-  ) =>
-    actOn(terminal, words, {
-      ...{ options, path: 'keys/block', body: { for: options.for } },
-      texts: { would: 'would be blocked', did: 'is blocked', nothing: 'nothing to block' },
-    }),
-}
+  setUp: (command) => command.requiredOption('--for <duration>', `such as '10m' or '1d'`),
+  ...{ path: 'keys/block', answer: actionAnswer },
+  bodyOf: ({ for: span }: { readonly for: string }) => ({ for: span }),
+  describe: actionText('would be blocked', 'is blocked', 'nothing to block'),
+})
 
-interface KeyAct {
-  readonly options: ActOptions
+export const unblock: CliCommand = keyCommand({
+  usage: 'unblock <key...>',
+  summary: 'Lift the block of a key; its counts stay',
+  examples: [['sluice unblock user mallory --reason "ticket 4712"', 'asks, then unblocks']],
+  ...{ path: 'keys/unblock', answer: actionAnswer },
+  describe: actionText('would be unblocked', 'is unblocked', 'nothing to unblock'),
+})
+
+interface KeyCommand<Options, Answer extends TSchema> extends Omit<CliCommand, 'run'> {
   readonly path: string
-  readonly body: object | undefined
-  readonly texts: Parameters<typeof describeAction>[1]
+  readonly answer: Answer
+  /** Fields of the request, in addition to the key. */
+  bodyOf?(options: Options): object
+  describe(answer: Static<Answer>, terminal: Terminal): string
 }
 
-async function actOn(
-  terminal: Terminal,
-  words: readonly string[],
-  { options, path, body, texts }: KeyAct,
-): Promise<ExitCode> {
-  const api = new AdminApi(terminal, options)
-  const key = await keyOf(terminal, words)
-  const style = styleOf(terminal.stdout, terminal)
-  return act(
-    { terminal, api, options },
-    {
-      ...{ path, body: { key, ...body }, answer: actionAnswer },
-      describe: (answer) => describeAction(answer, texts, style),
+/** A command that changes something about one key. */
+function keyCommand<Options, Answer extends TSchema>(
+  given: KeyCommand<Options, Answer>,
+): CliCommand {
+  const { path, answer, bodyOf, describe, ...command } = given
+  return {
+    ...command,
+    notes: [command.notes, notes].join('\n').trim(),
+    setUp(made) {
+      actOptions(made)
+      command.setUp?.(made)
     },
-  )
+    async run(terminal: Terminal, words: readonly string[], options: Options & ActOptions) {
+      const api = new AdminApi(terminal, options)
+      const body = { key: await keyOf(terminal, words), ...bodyOf?.(options) }
+      return act(
+        { terminal, api, options },
+        { path, body, answer, describe: (found) => describe(found, terminal) },
+      )
+    },
+  }
 }

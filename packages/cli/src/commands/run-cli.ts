@@ -9,7 +9,7 @@ import { check } from './check.ts'
 import type { CliCommand, Example } from './command.ts'
 import { diff } from './diff.ts'
 import { doctor } from './doctor.ts'
-import { block, inspect, reset } from './keys.ts'
+import { block, inspect, raise, reset, unblock } from './keys.ts'
 import { off, on, shadow } from './kill-switch.ts'
 import { simulate } from './simulate.ts'
 import { suggest } from './suggest.ts'
@@ -23,7 +23,9 @@ const commands: readonly CliCommand[] = [
   top,
   inspect,
   reset,
+  raise,
   block,
+  unblock,
   apply,
   off,
   shadow,

@@ -22,13 +22,13 @@ export interface PolicyDiff {
   /** Clients refused only by the old file. */
   readonly clientsNewlyAllowed: number
   /** The clients with the most requests refused only by the new file, at most 100. */
-  readonly mostDenied: readonly ChangedClient[]
+  readonly mostDenied: readonly Readonly<ChangedClient>[]
 }
 
 interface ChangedClient {
   readonly client: string
-  readonly deniedBefore: number
-  readonly deniedAfter: number
+  deniedBefore: number
+  deniedAfter: number
 }
 
 const maxListed = 100
@@ -44,7 +44,7 @@ export class DiffTally {
   #newlyAllowed = 0
   #heldBackBefore = 0
   #heldBackAfter = 0
-  readonly #clients = new Map<string, { before: number; after: number }>()
+  readonly #clients = new Map<string, ChangedClient>()
 
   before({ client, result }: Replayed): void {
     if (this.#requestsBefore === this.#before.length) {
@@ -57,7 +57,7 @@ export class DiffTally {
     this.#before[this.#requestsBefore] = isDenied ? 1 : 0
     this.#requestsBefore += 1
     const counts = this.#countsOf(client)
-    if (isDenied && counts) counts.before += 1
+    if (isDenied && counts) counts.deniedBefore += 1
   }
 
   after({ client, result }: Replayed): void {
@@ -68,7 +68,7 @@ export class DiffTally {
     if (result === 'heldBack') this.#heldBackAfter += 1
     else if (!isDenied && wasDenied) this.#newlyAllowed += 1
     const counts = this.#countsOf(client)
-    if (isDenied && counts) counts.after += 1
+    if (isDenied && counts) counts.deniedAfter += 1
   }
 
   /** @throws CliError if the log has changed between the two replays */
@@ -76,43 +76,35 @@ export class DiffTally {
     if (this.#requests !== this.#requestsBefore) {
       throw new CliError('the log grew while it was being read; copy it, and compare on the copy')
     }
-    const clients = [...this.#clients]
-    const sum = (count: (counts: { before: number; after: number }) => number): number =>
-      clients.reduce((all, [, counts]) => all + count(counts), 0)
+    const clients = [...this.#clients.values()]
+    const sum = (count: (client: ChangedClient) => number): number =>
+      clients.reduce((all, client) => all + count(client), 0)
+    const growth = ({ deniedBefore, deniedAfter }: ChangedClient) => deniedAfter - deniedBefore
     return {
       kind: 'sluice-diff',
       version: 1,
       requests: this.#requests,
       clients: clients.length,
-      deniedBefore: sum(({ before }) => before),
-      deniedAfter: sum(({ after }) => after),
+      deniedBefore: sum(({ deniedBefore }) => deniedBefore),
+      deniedAfter: sum(({ deniedAfter }) => deniedAfter),
       newlyDenied: this.#newlyDenied,
       newlyAllowed: this.#newlyAllowed,
       heldBackBefore: this.#heldBackBefore,
       heldBackAfter: this.#heldBackAfter,
-      clientsNewlyDenied: sum(({ before, after }) => (before === 0 && after > 0 ? 1 : 0)),
-      clientsNewlyAllowed: sum(({ before, after }) => (before > 0 && after === 0 ? 1 : 0)),
+      clientsNewlyDenied: sum((each) => Number(each.deniedBefore === 0 && growth(each) > 0)),
+      clientsNewlyAllowed: sum((each) => Number(each.deniedAfter === 0 && growth(each) < 0)),
       mostDenied: clients
-        .filter(([, { before, after }]) => after > before)
-        .sort(
-          ([client, one], [otherClient, other]) =>
-            other.after - other.before - (one.after - one.before) ||
-            (client < otherClient ? -1 : 1),
-        )
-        .slice(0, maxListed)
-        .map(([client, { before, after }]) => ({
-          client,
-          deniedBefore: before,
-          deniedAfter: after,
-        })),
+        .filter((each) => growth(each) > 0)
+        .sort((one, other) => growth(other) - growth(one) || (one.client < other.client ? -1 : 1))
+        .slice(0, maxListed),
     }
   }
 
   /** The two files may identify clients by different keys: then each has its own clients. */
-  #countsOf(client: string): { before: number; after: number } | undefined {
+  #countsOf(client: string): ChangedClient | undefined {
     const known = this.#clients.get(client)
     if (known || this.#clients.size >= maxClients) return known
-    const counts = { before: 0, after: 0 }
+    const counts = { client, deniedBefore: 0, deniedAfter: 0 }
     this.#clients.set(client, counts)
     return counts
   }

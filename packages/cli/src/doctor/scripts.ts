@@ -6,29 +6,20 @@ import { type Finding, type Findings, found } from './finding.ts'
 import { isRefused, type RedisLink, reasonOf, TimedOut } from './redis-link.ts'
 
 /** Everything that the scripts of `@sluice/redis` run, with harmless arguments. */
-const inScripts: readonly (readonly string[])[] = [
-  ...[['GET'], ['SET', 'v', 'PX', '1000'], ['SETRANGE', '0', 'v'], ['APPEND', 'v']],
-  ...[['PEXPIRE', '1000'], ['PTTL'], ['EXISTS'], ['MGET'], ['DEL'], ['UNLINK']],
-  ...[['RPUSH', 'v'], ['LPUSH', 'v'], ['LSET', '0', 'v'], ['LINDEX', '0'], ['LLEN']],
-  ...[['LTRIM', '0', '1'], ['LPOP'], ['DEL'], ['HSET', 'f', 'v'], ['HGETALL'], ['HDEL', 'f']],
-  ...[['DEL'], ['ZADD', '1', 'm'], ['ZCARD'], ['ZCOUNT', '0', '1'], ['ZRANGE', '0', '0']],
-  ...[['ZRANGEBYSCORE', '0', '1'], ['ZSCORE', 'm'], ['ZREM', 'm'], ['DEL']],
-  ...[
-    ['ZREMRANGEBYRANK', '0', '0'],
-    ['ZREMRANGEBYSCORE', '0', '1'],
-  ],
-]
+const inScripts =
+  'GET;SET v PX 1000;SETRANGE 0 v;APPEND v;PEXPIRE 1000;PTTL;EXISTS;MGET;DEL;UNLINK;RPUSH v;' +
+  'LPUSH v;LSET 0 v;LINDEX 0;LLEN;LTRIM 0 1;LPOP;DEL;HSET f v;HGETALL;HDEL f;DEL;ZADD 1 m;' +
+  'ZCARD;ZCOUNT 0 1;ZRANGE 0 0;ZRANGEBYSCORE 0 1;ZSCORE m;ZREM m;DEL;ZREMRANGEBYRANK 0 0;' +
+  'ZREMRANGEBYSCORE 0 1'
 
 /** Commands outside of scripts: a fleet's heartbeat, and policies that change. */
-const besideScripts: readonly (readonly string[])[] = [
-  ...[['ZADD', '1', 'm'], ['ZREMRANGEBYSCORE', '-inf', '0'], ['ZCARD'], ['PEXPIRE', '1000']],
-  ...[['ZREM', 'm'], ['GET'], ['MGET'], ['LRANGE', '0', '-1']],
-]
+const besideScripts =
+  'ZADD 1 m;ZREMRANGEBYSCORE -inf 0;ZCARD;PEXPIRE 1000;ZREM m;GET;MGET;LRANGE 0 -1'
 
 /** Runs the commands in turn, and returns the names of the refused ones. */
 const probe = `
 local refused = {}
-for line in string.gmatch(ARGV[1], '[^\\n]+') do
+for line in string.gmatch(ARGV[1], '[^;]+') do
   local words = {}
   for word in string.gmatch(line, '[^ ]+') do words[#words + 1] = word end
   table.insert(words, 2, KEYS[1])
@@ -77,12 +68,12 @@ async function timeInScripts(link: RedisLink): Promise<Finding> {
 async function commands(link: RedisLink, prefix: string): Promise<Finding> {
   const check = found('rights')
   const key = probeKey(prefix)
-  const lines = inScripts.map((words) => words.join(' ')).join('\n')
   const names = new Set<string>()
   try {
-    const answer = await link.ask('EVAL', probe, 1, key, lines)
+    const answer = await link.ask('EVAL', probe, 1, key, inScripts)
     if (Array.isArray(answer)) for (const name of answer) names.add(String(name))
-    for (const [name = '', ...rest] of besideScripts) {
+    for (const line of besideScripts.split(';')) {
+      const [name = '', ...rest] = line.split(' ')
       await link.ask(name, key, ...rest).catch((error: unknown) => {
         if (error instanceof TimedOut) throw error
         if (isRefused(error)) names.add(name)

@@ -1,4 +1,5 @@
 import { andThen, invalid, isOptions, type MaybePromise, quote } from '@sluice/core'
+import type { HttpRequest } from '../request/exchange.ts'
 import type { Report } from '../request/user-functions.ts'
 import {
   declaredBy,
@@ -11,10 +12,16 @@ import {
   largestOf,
 } from './source.ts'
 
-/** Limits by tier. `default` applies to clients without a tier or with an unknown one. */
+/**
+ * Limits by tier. List every tier: `default` is for clients without one, and each request with an
+ * unknown one is reported to `onInvalid`.
+ */
 export interface TierTable<Native> {
   readonly [tier: string]: LimitOption<Native>
 }
+
+/** By function: the tier of each request, so that policies with the same function call it once. */
+const tiersBy = new WeakMap<object, WeakMap<HttpRequest, MaybePromise<unknown>>>()
 
 /**
  * A limit for each tier of clients: whole numbers, `unlimited`, functions, `schedule(…)` or
@@ -22,7 +29,7 @@ export interface TierTable<Native> {
  * @example
  * const limit = tiers({ free: 100, paid: 10_000, default: 60 }, (req) => req.user?.plan)
  * rateLimit({ limit, window: '1m', key: user((req) => req.user?.id) })
- * @param tierOf returns the tier of a request; nothing, or '', if there is none
+ * @param tierOf returns the tier of a request, if any; policies that share it call it once
  * @throws SluiceError if an entry of the table is not a limit
  */
 export function tiers<Native>(
@@ -36,6 +43,8 @@ export function tiers<Native>(
   // A Map, so that only entries of the table are tiers, and 'toString' is not.
   const finders = new Map(Object.entries(table).map(([tier, limit]) => [tier, finderOf(limit)]))
   const otherwise = finders.get('default') ?? (() => 'default')
+  const tiersOf = tiersBy.get(tierOf) ?? new WeakMap<HttpRequest, MaybePromise<unknown>>()
+  tiersBy.set(tierOf, tiersOf)
   const names = quote(Object.keys(table).join(', ')).slice(1, -1)
 
   function finderFor(tier: unknown, report: Report): LimitFinder<Native> {
@@ -54,8 +63,11 @@ export function tiers<Native>(
     kind: 'tiers(…)',
     declared: declaredBy(Object.hasOwn(table, 'default') ? table.default : undefined),
     largest: largestOf(Object.values(table)),
-    find: (native, report, request) =>
-      andThen(tierOf(native), (tier) => finderFor(tier, report)(native, report, request)),
+    find(native, report, request) {
+      if (!tiersOf.has(request)) tiersOf.set(request, tierOf(native))
+      const tier = tiersOf.get(request)
+      return andThen(tier, (known) => finderFor(known, report)(native, report, request))
+    },
   }
 }
 

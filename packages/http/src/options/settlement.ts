@@ -1,4 +1,4 @@
-import type { MaybePromise } from '@sluice/core'
+import type { MaybePromise, Optional } from '@sluice/core'
 
 /** A finished response. */
 export interface EndedResponse {
@@ -12,24 +12,17 @@ export type ResponseCondition<Native> = (
   response: EndedResponse,
 ) => MaybePromise<boolean>
 
-/** Conditions under which the units of a decision are given back when the response ends. */
-interface SettlementOptions<Native> {
-  readonly chargeWhen?: ResponseCondition<Native> | undefined
-  readonly refundWhen?: ResponseCondition<Native> | undefined
-}
-
 /** The condition under which a policy gives units back. */
 export interface PolicySettlement<Native> {
-  readonly option: keyof SettlementOptions<Native>
+  readonly option: 'chargeWhen' | 'refundWhen'
   readonly ask: ResponseCondition<Native>
   readonly refundsOn: boolean
 }
 
-export function settlementOf<Native>({
-  chargeWhen,
-  refundWhen,
-}: SettlementOptions<Native>): PolicySettlement<Native> | undefined {
-  if (chargeWhen) return { option: 'chargeWhen', ask: chargeWhen, refundsOn: false }
-  if (refundWhen) return { option: 'refundWhen', ask: refundWhen, refundsOn: true }
+export function settlementOf<Native>(
+  when: Optional<Record<'chargeWhen' | 'refundWhen', ResponseCondition<Native>>>,
+): PolicySettlement<Native> | undefined {
+  if (when.chargeWhen) return { option: 'chargeWhen', ask: when.chargeWhen, refundsOn: false }
+  if (when.refundWhen) return { option: 'refundWhen', ask: when.refundWhen, refundsOn: true }
   return undefined
 }

@@ -83,8 +83,7 @@ export function requestChecks<Native extends object>(
       const identity = keyOf(bound, found.keys) ?? ''
       const cost = found.costs[costs.indexOf(bound.cost)] ?? 1
       const key = policy.named ? identity : scopedKey(scope, identity)
-      const inForce: LimitInForce = found.limits?.[index] ?? policy
-      const { limit, reduced = false, shadow } = inForce
+      const { limit, reduced = false, shadow }: LimitInForce = found.limits?.[index] ?? policy
       const check = { policy, key, identity, cost, limit, bound, scope, reduced }
       return shadow === undefined ? check : { ...check, shadow }
     })

@@ -83,10 +83,15 @@ export function countsOf(
       if (found === undefined) continue
       const own = (now.file.overrides ?? []).filter((each) => each.policy === policy.name)
       const override = overrideFor(own, key, parts)
-      // An override with additional names may take precedence.
-      const isDecided = own.every((each) => Object.keys(each.key).every((name) => name in key))
+      // An override with additional names may take precedence, unless such requests lack the name.
+      const isDecided = own.every((each) => {
+        const others = Object.keys(each.key)
+        return (
+          others.some((name) => found.lacking.includes(name)) || others.every((name) => name in key)
+        )
+      })
       const counted: CountedKey = {
-        ...{ policy, names, key: found, limiter, shadow: override?.shadow },
+        ...{ policy, names, key: found.key, limiter, shadow: override?.shadow },
         limit: override?.limit ?? policy.limit,
         limitIsKnown: isDecided && (override?.limit !== undefined || hasFixedLimit),
         ownFunctions: given.filter((name) => !('keyOf' in parts.key(name))),
@@ -107,20 +112,27 @@ function formsOf(entry: KeyEntry): readonly Form[] {
 
 const namesIn = (form: Form): readonly string[] => (typeof form === 'string' ? [form] : form.all)
 
-/** Returns an entry's key for an identity; `undefined` if it counts something else. */
+/**
+ * Returns an entry's key for an identity, and the names of `firstOf` that requests with this key
+ * lack; `undefined` if the entry counts something else.
+ */
 function keyFor(
   entry: KeyEntry,
   key: Readonly<Record<string, string | number>>,
   parts: NamedParts<never>,
-): string | undefined {
+): { readonly key: string; readonly lacking: readonly Form[] } | undefined {
   const given = Object.keys(key)
-  const form = formsOf(entry).find((each) => {
+  const forms = formsOf(entry)
+  const form = forms.find((each) => {
     const names = namesIn(each)
     return names.length === given.length && names.every((name) => given.includes(name))
   })
   if (form === undefined) return undefined
-  const [only = '', ...others] = namesIn(form).map((name) => String(key[name]))
-  return keyOfIdentity(parts.key(form), typeof form === 'string' ? only : [only, ...others])
+  const values = namesIn(form).map((name) => String(key[name]))
+  return {
+    key: keyOfIdentity(parts.key(form), typeof form === 'string' ? values[0] : values),
+    lacking: forms.slice(0, forms.indexOf(form)),
+  }
 }
 
 /** Returns all policies of a version that can be checked with only a key. */

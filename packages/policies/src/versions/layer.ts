@@ -175,8 +175,8 @@ export function effective(file: PolicyFile, { entries }: Layer, nowMs: number): 
   const active = entries.filter((entry) => isActive(entry, nowMs) && names.has(entry.policy))
   const { overrides: given = [], ...rest } = file
   const overrides = [
-    ...active.flatMap((entry) =>
-      entry.field === 'override' ? [{ policy: entry.policy, ...entry.value }] : [],
+    ...active.flatMap(({ policy, field, value, until }) =>
+      field === 'override' ? [{ policy, ...value, ...(until !== undefined && { until }) }] : [],
     ),
     ...given.filter((override) => isActive(override, nowMs)),
   ]

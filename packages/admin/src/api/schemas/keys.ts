@@ -7,7 +7,6 @@ import {
   instant,
   isDryRun,
   keyReference,
-  namedKey,
   oneOf,
   open,
   optional,
@@ -98,7 +97,7 @@ export const blockRequest = closed({
 })
 export const unblockRequest = closed({ key: keyReference, reason, dryRun })
 export const temporaryLimitRequest = closed({
-  key: namedKey,
+  key: keyReference,
   policy: policyName,
   limit: Type.Union([Type.Integer({ minimum: 0 }), Type.Literal('unlimited')]),
   until,

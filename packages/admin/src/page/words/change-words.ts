@@ -1,5 +1,5 @@
 import type { Difference, Override } from '../api/types.ts'
-import { plain } from './format.ts'
+import { endText, plain } from './format.ts'
 import { limitText } from './policy-values.ts'
 
 /** The kill switch in words: mode, name and effect. */
@@ -27,7 +27,7 @@ function killText(kill: unknown): string {
   return killModes.find(([mode]) => mode === (kill ?? 'none'))?.[1] ?? String(kill)
 }
 
-type Own = Pick<Override, 'policy' | 'key' | 'limit' | 'mode'>
+type Own = Pick<Override, 'policy' | 'key' | 'limit' | 'mode' | 'until'>
 
 function overridesIn(list: unknown): readonly Own[] {
   return Array.isArray(list) ? list : []
@@ -42,7 +42,8 @@ function overrideWords(from: readonly Own[], to: readonly Own[]): readonly strin
     const each = other ?? one
     if (!each || JSON.stringify(one) === JSON.stringify(other)) return []
     const text = (own: Own | undefined) => (own ? plain(own.limit ?? own.mode) : 'usual limit')
-    return [`${nameOf(each.key)}: ${each.policy} ${text(one)} → ${text(other)}`]
+    const end = other?.until ? ` until ${endText(Date.parse(other.until))}` : ''
+    return [`${nameOf(each.key)}: ${each.policy} ${text(one)} → ${text(other)}${end}`]
   })
 }
 
