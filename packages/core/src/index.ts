@@ -11,14 +11,9 @@ export type { CostOptions, KeyOrDigest, PeekOptions, ReserveOptions } from './li
 export { createCheckLimiter, createLimiter } from './limiter/create-limiter.ts'
 export type { CheckLimiter, Limiter, RefundOptions } from './limiter/limiter.ts'
 export {
-  checkTogether,
-  givenFields,
   type LimiterOptions,
   type LimiterSettings,
   limiterFields,
-  type Optional,
-  policyList,
-  type Without,
 } from './limiter/limiter-options.ts'
 export type { Peeked, PeekedOutcome } from './limiter/peek.ts'
 export {
@@ -107,15 +102,18 @@ export {
   flagOption,
   functionOption,
   type Option,
+  type Optional,
   type OptionsOf,
   objectOption,
   type RequiredOption,
   readOptions,
   type SettingsOf,
   textOption,
+  type Without,
 } from './options/option-table.ts'
 export {
   flag,
+  givenFields,
   invalid,
   isOptions,
   isWholeNumber,
@@ -140,6 +138,7 @@ export {
   type WindowForm,
   withoutHeadroom,
 } from './policy/policy.ts'
+export { checkTogether, policyList } from './policy/policy-list.ts'
 export {
   type PolicySetVersion,
   Registrations,

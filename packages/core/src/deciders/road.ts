@@ -6,6 +6,7 @@ import {
   type Decide,
   type Decider,
   type Decision,
+  decideOthers,
   decisionOf,
   ShadowRun,
   withShadow,
@@ -123,23 +124,10 @@ const shadows: Decider = (next) => (op, checks, request) => {
 
 /** Answers checks without a limit: no store is asked about them. */
 export const unlimitedChecks: Decider = (next) => (op, checks, request) => {
-  if (checks.length > 0 && checks.every(isLimited)) return next(op, checks, request)
-  const limited = checks.filter(isLimited)
-  if (limited.length === 0) return withUnlimited(decisionOf([], limited, 'store'), checks)
-  return andThen(next(op, limited, request), (known) =>
-    // The failure modes `open` and `closed` have no outcomes.
-    known.outcomes.length === 0 ? known : withUnlimited(known, checks),
+  const unlimited = checks.map((check) =>
+    isLimited(check) ? undefined : { ...unknownOutcome(check), remaining: check.limit },
   )
-}
-
-/** @param decision about the checks that have a limit */
-function withUnlimited({ outcomes, source }: Decision, checks: readonly Check[]): Decision {
-  const limited = outcomes.values()
-  const all = checks.map((check) => {
-    const outcome = isLimited(check) ? limited.next().value : undefined
-    return outcome ?? { ...unknownOutcome(check), remaining: check.limit }
-  })
-  return decisionOf(all, checks, source)
+  return decideOthers(checks, unlimited, (limited) => next(op, limited, request))
 }
 
 /** Forgets the units of a key when a block of `thenReset` begins. Meanwhile it takes none. */

@@ -1,9 +1,9 @@
 import { type Check, type GrantCheck, giveBack, Receipt, type ResetCheck } from '../model/check.ts'
-import { type Decide, type Decider, decisionOf } from '../model/decision.ts'
+import { type Decider, type Decision, decideOthers } from '../model/decision.ts'
 import type { Policy } from '../model/policy.ts'
 import type { DecidingOp, Granted, Outcome, Store } from '../model/store.ts'
 import type { GrantCounters } from '../model/store-health.ts'
-import { andThen, promised } from '../runtime/maybe-promise.ts'
+import { type MaybePromise, promised } from '../runtime/maybe-promise.ts'
 import { Alarm, endsWithin, monotonicMs } from '../waiting/timers.ts'
 import { later, type Moment, momentNow } from './holding.ts'
 import { type HotKey, HotPolicy, idleMs } from './hot-policy.ts'
@@ -44,43 +44,22 @@ export class Grants {
     function notTaken(outcome: Outcome): Outcome {
       const { receipt, remaining = 0, limit } = outcome
       if (!receipt) return outcome
-      const isBack = giveBack({ ...receipt.check, receipt }, way.change) === true
+      const isBack = giveBack(receipt, receipt.check.cost, way.change) === true
       const left = isBack ? Math.min(limit, remaining + receipt.check.cost) : remaining
       return { ...outcome, remaining: left, receipt: undefined }
     }
-    return (next) => {
-      // The process must not hold the units that its own request needs, so it asks for grants last.
-      const askAndRefill: Decide = (op, checks, request) => {
-        const decision = next(op, checks, request)
-        for (const { policy, key } of op === 'consume' ? checks : []) {
+    return (next) => (op, checks, request) => {
+      const here = checks.map((check) => this.#answer(op, check, way))
+      const askAndRefill = (others: readonly Check[]): MaybePromise<Decision> => {
+        const decision = next(op, others, request)
+        // The process must not hold the units that its own request needs, so it asks for grants last.
+        for (const { policy, key } of op === 'consume' ? others : []) {
           const hot = this.#policies.get(policy)?.keys.get(key)
           if (hot) this.#refill(hot, momentNow())
         }
         return decision
       }
-      return (op, checks, request) => {
-        const [only] = checks
-        if (only && checks.length === 1) {
-          const outcome = this.#answer(op, only, way)
-          return outcome
-            ? decisionOf([outcome], checks, 'store')
-            : askAndRefill(op, checks, request)
-        }
-        const here = checks.map((check) => this.#answer(op, check, way))
-        const others = checks.filter((_, index) => !here[index])
-        if (others.length === checks.length) return askAndRefill(op, checks, request)
-        const answer =
-          others.length === 0 ? decisionOf([], others, 'store') : askAndRefill(op, others, request)
-        return andThen(answer, (decision) => {
-          const { allowed, outcomes, source } = decision
-          const own = allowed ? here : here.map((one) => one && notTaken(one))
-          // The failure modes `open` and `closed` have no outcomes.
-          if (outcomes.length === 0 && others.length > 0) return decision
-          const fromStore = outcomes.values()
-          const all = own.flatMap((one) => one ?? fromStore.next().value ?? [])
-          return decisionOf(all, checks, source)
-        })
-      }
+      return decideOthers(checks, here, askAndRefill, notTaken)
     }
   }
 

@@ -35,8 +35,6 @@ export abstract class LocalUnits implements Home {
   isSent = false
   /** Units that came back between telling the store and its answer. */
   #late = 0
-  /** Units that came back after the answer. */
-  #refunded = 0
   #recorded: Receipt | undefined
   #next: LocalUnits | undefined = undefined
 
@@ -62,7 +60,7 @@ export abstract class LocalUnits implements Home {
   giveBack({ cost }: Pick<Held, 'cost'>, changeAtStore: ChangeAtStore): MaybePromise<boolean> {
     const whole = this.#whole()
     if (whole !== this) return whole.giveBack({ cost }, changeAtStore)
-    if (this.#recorded) return this.#giveBackThere(this.#recorded, cost, changeAtStore)
+    if (this.#recorded) return giveBack(this.#recorded, cost, changeAtStore)
     if (this.isFinal) {
       this.#late += cost
       return false
@@ -74,7 +72,7 @@ export abstract class LocalUnits implements Home {
   /** Notes where the units were recorded, if they were, and gives back what waits for that. */
   settle(recorded: Receipt | undefined, changeAtStore: ChangeAtStore): void {
     this.#recorded = recorded
-    if (recorded && this.#late > 0) void this.#giveBackThere(recorded, this.#late, changeAtStore)
+    if (recorded && this.#late > 0) void giveBack(recorded, this.#late, changeAtStore)
   }
 
   /**
@@ -92,15 +90,5 @@ export abstract class LocalUnits implements Home {
     while (whole.#next) whole = whole.#next
     if (whole !== this) this.#next = whole
     return whole
-  }
-
-  #giveBackThere(
-    receipt: Receipt,
-    cost: number,
-    changeAtStore: ChangeAtStore,
-  ): MaybePromise<boolean> {
-    const refunded = this.#refunded
-    this.#refunded += cost
-    return giveBack({ ...receipt.check, cost, receipt, refunded }, changeAtStore)
   }
 }

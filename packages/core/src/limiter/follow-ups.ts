@@ -4,16 +4,13 @@ import {
   type Check,
   type Held,
   isReceiptItself,
-  type Receipt,
+  takeBack,
+  unitsLeft,
 } from '../model/check.ts'
 import type { Decision } from '../model/decision.ts'
 import { invalid, knownFields, wholeNumber } from '../options/options.ts'
 import type { MaybePromise } from '../runtime/maybe-promise.ts'
-import { processWide } from '../runtime/process-wide.ts'
 import type { Limiter } from './limiter.ts'
-
-/** Units of each receipt that any limiter gave back, for any copy of the decision. */
-const spent = processWide('@sluice/core/spent-receipts/1', () => new WeakMap<Receipt, number>())
 
 /** Returns the methods that change what decisions hold, in shadow policies too. */
 export function followUps(atStore: ChangeAtStore): Pick<Limiter, 'refund' | 'release' | 'renew'> {
@@ -40,8 +37,10 @@ export function followUps(atStore: ChangeAtStore): Pick<Limiter, 'refund' | 'rel
   ): Promise<boolean> {
     const endOf = (one: Decision) => {
       const held = heldBy(one).flatMap((each) => share(each) ?? [])
-      for (const { receipt, cost } of held) spent.set(receipt, refundedOf(receipt) + cost)
-      return change(op, held)
+      return change(
+        op,
+        held.map(({ receipt, cost }) => takeBack(receipt, cost)),
+      )
     }
     const own = endOf(decision)
     const shadows = decision.shadow ? await decision.shadow.decisions : []
@@ -90,12 +89,7 @@ function heldBy(decision: Decision): readonly Held[] {
   }
   return decision.outcomes.flatMap(({ receipt }) => {
     if (!isReceiptItself(receipt)) return []
-    const refunded = refundedOf(receipt)
-    const cost = receipt.check.cost - refunded
-    return cost > 0 ? [{ ...receipt.check, cost, receipt, refunded }] : []
+    const cost = unitsLeft(receipt)
+    return cost > 0 ? [{ ...receipt.check, cost, receipt }] : []
   })
-}
-
-function refundedOf(receipt: Receipt): number {
-  return spent.get(receipt) ?? 0
 }

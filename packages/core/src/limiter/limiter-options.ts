@@ -1,10 +1,18 @@
-import { algorithmOf } from '../algorithms/table.ts'
 import { isMemoryStore, type MemoryStore, memoryStore } from '../memory-store/memory-store.ts'
 import { type FailureMode, failureModes, type Policy } from '../model/policy.ts'
 import { isStore, type Store } from '../model/store.ts'
 import { checkObservers, type ObserverOptions } from '../observers/observers.ts'
 import { SluiceError } from '../options/errors.ts'
-import { invalid, knownFields, oneOf, wholeNumber } from '../options/options.ts'
+import {
+  checkedElsewhere,
+  checkOptions,
+  choiceOption,
+  countOption,
+  type Option,
+  type OptionsOf,
+  type Without,
+} from '../options/option-table.ts'
+import { givenFields, invalid, knownFields, wholeNumber } from '../options/options.ts'
 import { definePenalty, type PenaltyOptions } from '../policy/penalty.ts'
 import {
   definePolicy,
@@ -12,45 +20,43 @@ import {
   type PolicyOptions,
   policyFields,
 } from '../policy/policy.ts'
+import { checkTogether, policyList } from '../policy/policy-list.ts'
 import { registerPolicies } from '../policy/policy-registry.ts'
 import type { CallingLimiter } from '../resilience/pending-ask.ts'
 
-export interface LimiterSettings extends ObserverOptions {
+/** The options of a limiter beside its policies and observers. */
+class LimiterTable {
   /**
    * Blocks keys that are denied too often, or that `limiter.block` names. It costs one more key a
    * request.
    * @default none
    */
-  penalty?: PenaltyOptions | undefined
+  penalty?: Option<PenaltyOptions, Policy | undefined> = penaltyOption
   /** Store that keeps the counts. @default memoryStore() */
-  store?: Store | undefined
+  store?: Option<Store, Store> = limiterStore
   /** The mode while the store is failing. @default 'fallback' */
-  failureMode?: FailureMode | undefined
+  failureMode?: Option<FailureMode, FailureMode> = choiceOption('fallback', failureModes)
   /**
    * Longest time (ms) that a request waits for the store before the failure mode applies: 1 to
    * 60,000.
    * @default 100
    */
-  deadlineMs?: number | undefined
+  deadlineMs?: Option<number, number> = countOption(100, { min: 1, max: 60_000 })
   /**
    * Memory store used while the store is unavailable. All limiters of the store share it.
    * `memoryStore({ maxKeys })` changes the bound of 100,000 keys.
    * @default memoryStore()
    */
-  fallback?: MemoryStore | undefined
+  fallback?: Option<MemoryStore> = checkedElsewhere
   /**
    * Number of processes that share the limits, 1 to 1,000,000. Each process enforces its share
    * while the store is failing.
    * @default as many as the store has seen, initially 1
    */
-  instances?: number | undefined
+  instances?: Option<number> = instanceCount
 }
 
-/** Options that may be left out, or be `undefined`. */
-export type Optional<T> = { [Field in keyof T]?: T[Field] | undefined }
-
-/** Fields that are left out. */
-export type Without<Field extends string> = { [field in Field]?: undefined }
+export interface LimiterSettings extends ObserverOptions, OptionsOf<LimiterTable> {}
 
 /** The fields that are shorthand for a single policy; `failureMode` is the limiter's. */
 type Shorthand = Exclude<keyof PolicyFields, 'failureMode'>
@@ -69,9 +75,6 @@ export type LimiterOptions = LimiterSettings &
     | ({ penalty: PenaltyOptions } & Without<Shorthand | 'policies'>)
   )
 
-/** All policies of a request are decided in one step, which has to stay short. */
-const mostPolicies = 64
-
 export interface LimiterSetup extends Omit<CallingLimiter, 'onFailure'> {
   readonly policies: readonly Policy[]
   readonly penalty: Policy | undefined
@@ -81,15 +84,7 @@ export interface LimiterSetup extends Omit<CallingLimiter, 'onFailure'> {
 }
 
 /** The options of a limiter beside its policies; layers above take them too. */
-export const limiterFields: readonly (keyof LimiterSettings)[] = [
-  'penalty',
-  'store',
-  'failureMode',
-  'deadlineMs',
-  'instances',
-  'fallback',
-  'observers',
-]
+export const limiterFields: readonly string[] = [...Object.keys(new LimiterTable()), 'observers']
 
 /** Checks the options of a limiter, and fills in the defaults. */
 export function setUpLimiter(
@@ -98,24 +93,20 @@ export function setUpLimiter(
 ): LimiterSetup {
   knownFields(options, 'createLimiter', ['policies', ...limiterFields, ...policyFields])
   checkObservers(options.observers, 'observers')
+  const { penalty, store, failureMode, deadlineMs, instances } = checkOptions(
+    new LimiterTable(),
+    options,
+    (name) => name,
+  )
   // A penalty alone needs no policies: such a limiter lets every key pass that is not blocked.
-  const isAlone =
-    options.penalty && givenFields(options, ['policies', ...policyFields]).length === 0
+  const isAlone = penalty && givenFields(options, ['policies', ...policyFields]).length === 0
   const listed = isAlone ? [] : policyList<PolicyOptions>(options)
   const policies = listed.map(([policy, where], index) => {
     return { ...definePolicy(policy, where), limitPerRequest: limitsPerRequest[index] === true }
   })
-  const penalties = options.penalty === undefined ? [] : [definePenalty(options.penalty)]
-  const all = [...policies, ...penalties]
+  const all = penalty ? [...policies, penalty] : policies
   checkTogether(all)
-  const store = storeOf(options.store)
   for (const policy of policies) checkGrants(policy, store)
-  const { failureMode: mode = 'fallback', deadlineMs = 100, instances } = options
-  const failureMode = oneOf(mode, { option: 'failureMode' }, failureModes)
-  wholeNumber(deadlineMs, { option: 'deadlineMs' }, { min: 1, max: 60_000 })
-  if (instances !== undefined) {
-    wholeNumber(instances, { option: 'instances' }, { min: 1, max: 1_000_000 })
-  }
   store.accept?.(all, deadlineMs)
   const registered = registerPolicies(store, all)
   return {
@@ -138,80 +129,6 @@ function fallbackOf(fallback: unknown, store: Store): MemoryStore | undefined {
   throw invalid({ option: 'fallback' }, fallback, legal)
 }
 
-/**
- * Checks policies that are decided together. A request that waits in a queue would hold a lease all
- * the while, and so keep others from running.
- * @throws SluiceError when two have one name, or work against each other
- */
-export function checkTogether(policies: readonly Policy[]): void {
-  for (const [index, { named, id, name }] of policies.entries()) {
-    if (!named || policies.findIndex((other) => other.id === id) === index) continue
-    throw new SluiceError(
-      'SLUICE_POLICY_DUPLICATE',
-      `policies: the name '${name}' stands twice in one limiter; give each policy a name of its own`,
-    )
-  }
-  const counting = policies.find(
-    (policy) => policy.countDenied && algorithmOf(policy).counts === 'units',
-  )
-  if (counting && policies.some(({ thenReset }) => thenReset)) {
-    throw new SluiceError(
-      'SLUICE_POLICY_COMBINATION',
-      `policies: '${counting.name}' counts the requests that a block denies, so its key cannot begin anew after it; leave countDenied or penalty.thenReset out`,
-    )
-  }
-  const queue = policies.find((policy) => algorithmOf(policy).delayMs)
-  const leases = policies.find((policy) => algorithmOf(policy).counts === 'leases')
-  if (!queue || !leases) return
-  throw new SluiceError(
-    'SLUICE_POLICY_COMBINATION',
-    `policies: '${queue.name}' (${queue.algorithm}) holds requests, which would occupy '${leases.name}' (${leases.algorithm}) while they ` +
-      `wait; put the queue into a limiter of its own, before the other one`,
-  )
-}
-
-/** The fields of options, of those that are asked for. An option of `undefined` is not given. */
-export function givenFields(
-  options: object,
-  fields: readonly string[],
-): readonly (readonly [field: string, value: unknown])[] {
-  return Object.entries(options).filter(
-    ([field, value]) => value !== undefined && fields.includes(field),
-  )
-}
-
-/**
- * The policies of options: the listed ones, or the one that the top-level fields are shorthand for.
- * Each comes with its path for messages ('' at the top level).
- * @typeParam P the options of a policy, which a layer above may have widened
- */
-export function policyList<P extends object>(
-  options: { readonly policies?: readonly P[] | undefined },
-  fields: readonly string[] = policyFields,
-): readonly (readonly [policy: P, where: string])[] {
-  const shorthand = givenFields(options, fields)
-  const { policies } = options
-  if (policies === undefined) {
-    if (shorthand.length === 0) {
-      throw new SluiceError(
-        'SLUICE_OPTION_INVALID',
-        `no policy: give limit and window, as in { limit: 100, window: '1m' }, or a list of policies`,
-      )
-    }
-    return [[Object.fromEntries(shorthand) as P, '']]
-  }
-  if (!Array.isArray(policies) || policies.length === 0 || policies.length > mostPolicies) {
-    throw invalid({ option: 'policies' }, policies, `an array of 1 to ${mostPolicies} policies`)
-  }
-  if (shorthand[0]) {
-    throw new SluiceError(
-      'SLUICE_OPTION_INVALID',
-      `${shorthand[0][0]} stands beside policies, but is shorthand for a single one: move it into a policy`,
-    )
-  }
-  return policies.map((policy: P, index) => [policy, `policies[${index}]`] as const)
-}
-
 function checkGrants({ name, counting, algorithm, prefetchMs }: Policy, { grant }: Store): void {
   if (counting === algorithm || grant) return
   throw new SluiceError(
@@ -220,8 +137,16 @@ function checkGrants({ name, counting, algorithm, prefetchMs }: Policy, { grant 
   )
 }
 
-function storeOf(store: Store | undefined): Store {
-  if (store === undefined) return memoryStore()
-  if (isStore(store)) return store
-  throw invalid({ option: 'store' }, store, 'a store, such as memoryStore() or redisStore(client)')
+function penaltyOption(value: PenaltyOptions | undefined): Policy | undefined {
+  return value === undefined ? value : definePenalty(value)
+}
+
+function limiterStore(value: unknown, option: string): Store {
+  if (value === undefined) return memoryStore()
+  if (isStore(value)) return value
+  throw invalid({ option }, value, 'a store, such as memoryStore() or redisStore(client)')
+}
+
+function instanceCount(value: unknown, option: string): number | undefined {
+  return value === undefined ? value : wholeNumber(value, { option }, { min: 1, max: 1_000_000 })
 }

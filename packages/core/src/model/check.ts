@@ -1,6 +1,7 @@
 import type { ClosedGrant, GrantTerms } from '../algorithms/grant.ts'
 import { fractionOf } from '../runtime/hash.ts'
 import type { MaybePromise } from '../runtime/maybe-promise.ts'
+import { processWide } from '../runtime/process-wide.ts'
 import type { Policy } from './policy.ts'
 
 /** Maximum key length in characters, like Node's headers: hashing must not block the process. */
@@ -101,10 +102,29 @@ export interface Home {
   renew?(held: Held): boolean
 }
 
+/** Units of each receipt that were given back, for any copy of the decision and of this package. */
+const givenBack = processWide('@sluice/core/spent-receipts/1', () => new WeakMap<Receipt, number>())
+
+/** Returns the units of a receipt that were not given back. */
+export function unitsLeft(receipt: Receipt): number {
+  return receipt.check.cost - (givenBack.get(receipt) ?? 0)
+}
+
+/** Takes units out of a receipt, for the store or the account that has to change them. */
+export function takeBack(receipt: Receipt, cost: number): Held {
+  const refunded = givenBack.get(receipt) ?? 0
+  givenBack.set(receipt, refunded + cost)
+  return { ...receipt.check, cost, receipt, refunded }
+}
+
 /** Gives units back to the store or account that counted them. */
-export function giveBack(held: Held, changeAtStore: ChangeAtStore): MaybePromise<boolean> {
-  const { home } = held.receipt
-  return home ? home.giveBack(held, changeAtStore) : changeAtStore('refund', [held])
+export function giveBack(
+  receipt: Receipt,
+  cost: number,
+  changeAtStore: ChangeAtStore,
+): MaybePromise<boolean> {
+  const held = takeBack(receipt, cost)
+  return receipt.home?.giveBack(held, changeAtStore) ?? changeAtStore('refund', [held])
 }
 
 // `console.log` of Node must not print the identity either.

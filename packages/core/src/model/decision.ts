@@ -1,5 +1,5 @@
 import { algorithmOf } from '../algorithms/table.ts'
-import { isPromise, type MaybePromise } from '../runtime/maybe-promise.ts'
+import { andThen, isPromise, type MaybePromise } from '../runtime/maybe-promise.ts'
 import type { Check } from './check.ts'
 import type { DecidingOp, Outcome } from './store.ts'
 
@@ -47,6 +47,37 @@ export function decisionOf(
   if (!allowed) delayMs = 0
   const { limit, remaining } = outcomes[bindingIndex(outcomes, checks)] ?? {}
   return { allowed, limit, remaining, outcomes, retryAfterMs, delayMs, source }
+}
+
+/**
+ * Decides checks of which this process answers some itself, as one decision.
+ * @param here the answers of this process; `undefined` for the other checks
+ * @param next decides the other checks
+ * @param untake called for an answer of this process if another check denies
+ */
+export function decideOthers(
+  checks: readonly Check[],
+  here: readonly (Outcome | undefined)[],
+  next: (others: readonly Check[]) => MaybePromise<Decision>,
+  untake?: (outcome: Outcome) => Outcome,
+): MaybePromise<Decision> {
+  const others = checks.filter((_, index) => !here[index])
+  if (others.length === 0)
+    return decisionOf(
+      here.flatMap((one) => one ?? []),
+      checks,
+      'store',
+    )
+  if (others.length === checks.length) return next(checks)
+  return andThen(next(others), (decision) => {
+    const { allowed, outcomes, source } = decision
+    const own = allowed || !untake ? here : here.map((one) => one && untake(one))
+    // The failure modes `open` and `closed` have no outcomes.
+    if (outcomes.length === 0) return decision
+    const decided = outcomes.values()
+    const all = own.flatMap((one) => one ?? decided.next().value ?? [])
+    return decisionOf(all, checks, source)
+  })
 }
 
 /**

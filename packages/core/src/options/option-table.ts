@@ -24,6 +24,12 @@ export type OptionsOf<Table> = {
     : never
 }
 
+/** Options that may be left out, or be `undefined`. */
+export type Optional<T> = { [Field in keyof T]?: T[Field] | undefined }
+
+/** Fields that are left out. */
+export type Without<Field extends string> = { [field in Field]?: undefined }
+
 /** The effective values: checked, with defaults. */
 export type SettingsOf<Table> = {
   readonly [Name in keyof Table]-?: NonNullable<Table[Name]> extends RequiredOption<

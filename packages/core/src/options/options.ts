@@ -111,6 +111,16 @@ export function knownFields(options: unknown, where: string, known: readonly str
   }
 }
 
+/** The fields of options, of those that are asked for. An option of `undefined` is not given. */
+export function givenFields(
+  options: object,
+  fields: readonly string[],
+): readonly (readonly [field: string, value: unknown])[] {
+  return Object.entries(options).filter(
+    ([field, value]) => value !== undefined && fields.includes(field),
+  )
+}
+
 /** Maximum number of names in a message. */
 const maxListed = 12
 

@@ -28,9 +28,8 @@ class CentralUnits implements Home {
     this.#caller = caller
   }
 
-  giveBack({ cost, refunded = 0 }: Held): MaybePromise<boolean> {
-    const receipt = this.#receipt
-    return giveBack({ ...receipt.check, cost, receipt, refunded }, this.#caller.change)
+  giveBack({ cost }: Held): MaybePromise<boolean> {
+    return giveBack(this.#receipt, cost, this.#caller.change)
   }
 }
 

@@ -6,7 +6,7 @@ import type { Caller } from '../resilience/caller.ts'
 /** Units of one of the store's grants, or units counted when they were reserved. */
 export interface Units {
   left: number
-  /** Units given up; for a grant, since the last report to the store. */
+  /** Units of a grant that were given up since the last report to the store. */
   freed: number
   /** The units may be spent before this moment; `undefined` means forever. */
   endsAt: Moment | undefined
@@ -30,13 +30,12 @@ export function takeOut(
 export function giveUpLast(all: readonly Units[], count: number, change: ChangeAtStore): unknown[] {
   let rest = count
   return all.toReversed().map((units) => {
-    const { receipt, freed: refunded, left } = units
+    const { receipt, left } = units
     const cost = Math.max(0, Math.min(left, rest))
     rest -= cost
     units.left -= cost
     units.freed += cost
-    const isBack = cost > 0 && receipt
-    return isBack && giveBack({ ...receipt.check, cost, receipt, refunded }, change)
+    return cost > 0 && receipt && giveBack(receipt, cost, change)
   })
 }
 
