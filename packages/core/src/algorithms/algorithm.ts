@@ -194,9 +194,9 @@ export interface Algorithm<
    */
   take(state: State, check: CountingCheck<Settings>, now: number): number
   /**
-   * Takes a check that fits a state without times after `now`, as most requests find it. One call
-   * does the work of the functions above, and of `take`. If it returns `undefined`, it has changed
-   * nothing, and those functions have to decide.
+   * Takes a check that fits a state which is new, or counts at `now` and has no times after it, as
+   * most requests find it. One call does the work of the functions above, and of `take`. If it
+   * returns `undefined`, it has changed nothing, and those functions have to decide.
    */
   takeUsual?(state: State, check: CountingCheck<Settings>, now: number): Taken | undefined
   /**
