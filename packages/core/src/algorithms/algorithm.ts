@@ -188,9 +188,9 @@ export interface Algorithm<
    */
   take(state: State, check: CountingCheck<Settings>, now: number): number
   /**
-   * Fast path for a check that fits, when no stored time is after `now`, as for most requests. It
-   * replaces the functions above and `take`. If it returns `undefined`, it has changed nothing, and
-   * those functions decide.
+   * Fast path for a check that fits a state that is new, or counts at `now` and has no times after
+   * it, as for most requests. It replaces the functions above and `take`. If it returns
+   * `undefined`, it has changed nothing, and those functions decide.
    */
   takeUsual?(state: State, check: CountingCheck<Settings>, now: number): Taken | undefined
   /**

@@ -71,7 +71,7 @@ export function bucket<Settings extends object, Options>(
 
     takeUsual(state, check, now) {
       const { windowMs } = check.policy
-      if (state.at > now) return undefined
+      if (state.at > now || (state.endsAt > 0 && state.endsAt <= now)) return undefined
       const level = levelAt(state, check, now) + check.cost * windowMs
       const full = capacityLevel(check)
       if (level > full) return undefined

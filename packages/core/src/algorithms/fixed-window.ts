@@ -97,12 +97,15 @@ export const fixedWindow: Algorithm<FixedWindow, FixedWindowSettings, FixedWindo
 
   takeUsual(state, check, now) {
     const { cost, limit } = check
-    const count = fixedWindow.used(state, check, now) + cost
-    if (state.startMs > now || count > limit) return undefined
-    if (count === cost && !isOpen(state, check, now)) state.startMs = startAt(check, now)
+    const isNew = state.startMs < 0
+    const startMs = isNew ? startAt(check, now) : state.startMs
+    const endMs = endOf(check, startMs)
+    const count = (isNew ? 0 : state.count) + cost
+    if (startMs > now || endMs <= now || count > limit) return undefined
+    state.startMs = startMs
     state.count = count
     state.limit = limit
-    return taken(state.startMs, limit - count, endOf(check, state.startMs) - now)
+    return taken(startMs, limit - count, endMs - now)
   },
 
   giveBack(state, check, { now, at }) {

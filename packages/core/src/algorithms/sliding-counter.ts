@@ -80,6 +80,7 @@ export const slidingCounter: Algorithm<SlidingCounter> = {
     const { cost, limit, policy } = check
     const { windowMs } = policy
     if (state.startMs > now) return undefined
+    if (state.startMs >= 0 && state.startMs + 2 * windowMs <= now) return undefined
     const startMs = windowStart(check, now)
     const leftMs = startMs + windowMs - now
     const previous = previousAt(state, startMs, windowMs)

@@ -113,8 +113,8 @@ export const slidingLog: Algorithm<SlidingLog, SlidingLogSettings, SlidingLogOpt
   },
 
   takeUsual(state, check, now) {
-    if (state.lastMs > now) return undefined
     const cutMs = now - check.policy.windowMs
+    if (state.lastMs > now || (state.lastMs >= 0 && state.lastMs <= cutMs)) return undefined
     const first = firstAfter(state, cutMs)
     const used = state.lastTotal - totalBefore(state, first) + check.cost
     if (used > check.limit) return undefined

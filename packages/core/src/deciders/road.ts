@@ -1,7 +1,13 @@
 import { algorithmOf } from '../algorithms/table.ts'
 import { unknownOutcome } from '../engine/outcome.ts'
 import { isMemoryStore } from '../memory-store/memory-store.ts'
-import { type Check, divideChecks, isLimited, isSurelyEnforced } from '../model/check.ts'
+import {
+  type ChangeAtStore,
+  type Check,
+  divideChecks,
+  isLimited,
+  isSurelyEnforced,
+} from '../model/check.ts'
 import {
   type Decide,
   type Decider,
@@ -14,6 +20,7 @@ import {
 import type { Policy } from '../model/policy.ts'
 import type { ManualChange, Outcome } from '../model/store.ts'
 import type { Caller } from '../resilience/caller.ts'
+import { hasChanged } from '../resilience/changes.ts'
 import type { SharedStore } from '../resilience/shared-store.ts'
 import { storeError } from '../resilience/store-monitor.ts'
 import { andThen, type MaybePromise } from '../runtime/maybe-promise.ts'
@@ -34,6 +41,8 @@ export interface Road {
   /** Takes the units of any checks. */
   consume(checks: readonly Check[], request?: object): MaybePromise<Decision>
   readonly strike: Strike
+  /** Gives back or renews units that the store has counted. */
+  readonly change: ChangeAtStore
   /** Resets or blocks keys here and at the store. Rejects when the store failed. */
   overwrite(change: ManualChange): Promise<boolean>
   /** Tells the store of all that it has not counted, and returns what is not spent. */
@@ -97,6 +106,7 @@ export function roadOf({ policies, notesLimits, shared, caller }: RoadOptions): 
       : decide,
     consume: (checks, request) => decide('consume', checks, request),
     strike: strikes(caller, reset),
+    change: memory ? (op, checks) => hasChanged(op, memory.change({ op, checks })) : caller.change,
     overwrite,
     close() {
       caller.denials?.close()

@@ -64,33 +64,51 @@ function consume(states: States, checks: readonly Check[], now: number): readonl
     return found.map((one, index) => denied(states, one, waits[index] ?? 0))
   }
   const { changes } = states
-  return found.map((one) =>
+  return found.map((one) => {
     // Making room for one check may have evicted the key of another.
-    taken(states, states.changes === changes ? one : { ...one, state: states.get(one.check, now) }),
-  )
+    if (states.changes !== changes) one.state = states.get(one.check, now)
+    return takenAtOnce(states, one.check, one.state, now) ?? taken(states, one)
+  })
 }
 
 function consumeOne(states: States, check: Check, now: number): Outcome {
   const state = states.get(check, now)
-  const { takeUsual, endsAt, capacity } = hotPathOf(check.policy.counting)
-  const lives = state !== undefined && endsAt(state, check) > now
-  // A check that can never fit creates no state.
-  if (takeUsual && leavesTrace(check) && (lives || check.cost <= capacity(check))) {
-    const counted = lives ? state : states.begin(check, now)
-    const charge = takeUsual(counted, check, now)
-    if (charge) {
-      const outcome = new CheckOutcome(check)
-      outcome.delayMs = charge.delayMs
-      outcome.remaining = charge.remaining
-      outcome.resetMs = charge.resetMs
-      outcome.receipt = new Receipt(check, charge.at, states.incarnationOf(counted))
-      return outcome
-    }
-  }
+  const outcome = takenAtOnce(states, check, state, now)
+  if (outcome) return outcome
   if (state) clamp(state, check, now)
   const found = { check, now, state }
   const wait = waitOf(found)
   return wait === 0 ? taken(states, found) : denied(states, found, wait)
+}
+
+/**
+ * Takes a check by the fast path of its algorithm. Returns `undefined`, with nothing taken, where
+ * the other functions have to decide.
+ */
+function takenAtOnce(
+  states: States,
+  check: Check,
+  state: KeyState | undefined,
+  now: number,
+): Outcome | undefined {
+  const { takeUsual, endsAt, capacity } = hotPathOf(check.policy.counting)
+  if (!takeUsual || !leavesTrace(check)) return undefined
+  let counted = state
+  let charge = counted && takeUsual(counted, check, now)
+  if (!charge || !counted) {
+    if (counted && endsAt(counted, check) > now) return undefined
+    // A check that can never fit creates no state.
+    if (check.cost > capacity(check)) return undefined
+    counted = states.begin(check, now)
+    charge = takeUsual(counted, check, now)
+    if (!charge) return undefined
+  }
+  const outcome = new CheckOutcome(check)
+  outcome.delayMs = charge.delayMs
+  outcome.remaining = charge.remaining
+  outcome.resetMs = charge.resetMs
+  outcome.receipt = new Receipt(check, charge.at, states.incarnationOf(counted))
+  return outcome
 }
 
 /**

@@ -4,51 +4,50 @@ import {
   type Check,
   type Held,
   isReceiptItself,
+  type Receipt,
   takeBack,
   unitsLeft,
 } from '../model/check.ts'
 import type { Decision } from '../model/decision.ts'
 import { invalid, knownFields, wholeNumber } from '../options/options.ts'
-import type { MaybePromise } from '../runtime/maybe-promise.ts'
+import { andThen, isPromise, type MaybePromise, promised } from '../runtime/maybe-promise.ts'
 import type { Limiter } from './limiter.ts'
+
+/** Returns how many of the units that one policy took, and has not got back, are to end. */
+type Share = (check: Check, left: number) => number
+
+const leases: Share = (check, left) => (isLease(check) ? left : 0)
 
 /** Returns the methods that change what decisions hold, in shadow policies too. */
 export function followUps(atStore: ChangeAtStore): Pick<Limiter, 'refund' | 'release' | 'renew'> {
   /** Changes the units that the store has counted by one call, all others where they stand. */
-  async function change(
+  function change(
     op: 'refund' | 'release' | 'renew',
-    held: readonly Held[],
-  ): Promise<readonly boolean[]> {
-    const counted = held.filter(({ receipt }) => !receipt.home)
-    const changes = held.flatMap((one): MaybePromise<boolean>[] => {
+    all: readonly Held[],
+  ): MaybePromise<readonly boolean[]> {
+    const counted = all.filter(({ receipt }) => !receipt.home)
+    const changes: MaybePromise<boolean>[] = []
+    for (const one of all) {
       const { home } = one.receipt
-      if (!home) return []
-      return [op === 'refund' ? home.giveBack(one, atStore) : (home[op]?.(one) ?? false)]
-    })
+      if (!home) continue
+      changes.push(op === 'refund' ? home.giveBack(one, atStore) : (home[op]?.(one) ?? false))
+    }
     if (counted.length > 0) changes.push(atStore(op, counted))
-    return Promise.all(changes)
+    return together(changes)
   }
 
-  /** @param share the units to end of those that one policy took; `undefined` for none */
-  async function end(
-    op: 'refund' | 'release',
-    decision: Decision,
-    share: (held: Held) => Held | undefined,
-  ): Promise<boolean> {
-    const endOf = (one: Decision) => {
-      const held = heldBy(one).flatMap((each) => share(each) ?? [])
-      return change(
-        op,
-        held.map(({ receipt, cost }) => takeBack(receipt, cost)),
-      )
-    }
+  function end(op: 'refund' | 'release', decision: Decision, share: Share): MaybePromise<boolean> {
+    const endOf = (one: Decision) => change(op, heldBy(one, share, takeBack))
     const own = endOf(decision)
-    const shadows = decision.shadow ? await decision.shadow.decisions : []
-    return (await Promise.all([own, ...shadows.map(endOf)])).flat().includes(true)
+    const { shadow } = decision
+    if (!shadow) return andThen(own, (changed) => changed.includes(true))
+    return andThen(shadow.decisions, (shadows) =>
+      andThen(together([own, ...shadows.map(endOf)]), (all) => all.flat().includes(true)),
+    )
   }
 
   async function renewOne(decision: Decision): Promise<boolean> {
-    const renewed = await change('renew', heldBy(decision).filter(isLease))
+    const renewed = await change('renew', heldBy(decision, leases, held))
     return renewed.length > 0 && !renewed.includes(false)
   }
 
@@ -62,14 +61,13 @@ export function followUps(atStore: ChangeAtStore): Pick<Limiter, 'refund' | 'rel
       if (policies !== undefined && !Array.isArray(policies)) {
         throw invalid({ option: 'policies' }, policies, "an array of the limiter's policies")
       }
-      return end('refund', decision, (held) => {
-        if (policies?.some(({ id }) => id === held.policy.id) === false) return undefined
-        if (units === undefined) return held
-        const cost = Math.min(units, held.cost)
-        return cost === 0 || isLease(held) ? undefined : { ...held, cost }
+      return end('refund', decision, (check, left) => {
+        if (policies?.some(({ id }) => id === check.policy.id) === false) return 0
+        if (units === undefined) return left
+        return isLease(check) ? 0 : Math.min(units, left)
       })
     },
-    release: (decision) => end('release', decision, (held) => (isLease(held) ? held : undefined)),
+    release: (decision) => promised(end, 'release', decision, leases),
     async renew(decision) {
       const own = renewOne(decision)
       const shadows = decision?.shadow ? await decision.shadow.decisions : []
@@ -79,17 +77,29 @@ export function followUps(atStore: ChangeAtStore): Pick<Limiter, 'refund' | 'rel
   }
 }
 
+function held(receipt: Receipt, cost: number): Held {
+  return { ...receipt.check, cost, receipt }
+}
+
 function isLease({ policy }: Check): boolean {
   return algorithmOf(policy).counts === 'leases'
 }
 
-function heldBy(decision: Decision): readonly Held[] {
+/** Returns values at once if all are there: a memory store changes units without a promise. */
+function together<T>(values: readonly MaybePromise<T>[]): MaybePromise<readonly T[]> {
+  return values.every((value): value is T => !isPromise(value)) ? values : Promise.all(values)
+}
+
+function heldBy(decision: Decision, share: Share, hold: typeof held): readonly Held[] {
   if (!Array.isArray(decision?.outcomes)) {
     throw invalid({ option: 'decision' }, decision, 'a decision of consume or charge')
   }
-  return decision.outcomes.flatMap(({ receipt }) => {
-    if (!isReceiptItself(receipt)) return []
-    const cost = unitsLeft(receipt)
-    return cost > 0 ? [{ ...receipt.check, cost, receipt }] : []
-  })
+  const all: Held[] = []
+  for (const { receipt } of decision.outcomes) {
+    if (!isReceiptItself(receipt)) continue
+    const left = unitsLeft(receipt)
+    const cost = left > 0 ? share(receipt.check, left) : 0
+    if (cost > 0) all.push(hold(receipt, cost))
+  }
+  return all
 }

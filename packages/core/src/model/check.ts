@@ -87,7 +87,7 @@ export interface GrantCheck extends Check {
 export type ChangeAtStore = (
   op: 'refund' | 'release' | 'renew',
   held: readonly Held[],
-) => Promise<boolean>
+) => MaybePromise<boolean>
 
 /**
  * An account of units that the store has not counted, or not under these receipts. It is called,

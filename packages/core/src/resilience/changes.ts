@@ -48,8 +48,7 @@ export class Changes {
       return false
     }
     try {
-      const changed = await this.#inTime({ op, checks }, caller)
-      return op === 'renew' ? !changed.includes(false) : changed.includes(true)
+      return hasChanged(op, await this.#inTime({ op, checks }, caller))
     } catch (error) {
       caller.onFailure(op, error)
       return false
@@ -183,4 +182,9 @@ export class Changes {
       return undefined
     }
   }
+}
+
+/** Returns whether a change found anything, or for a renewal, all of it. */
+export function hasChanged(op: Change['op'], changed: readonly boolean[]): boolean {
+  return op === 'renew' ? !changed.includes(false) : changed.includes(true)
 }
