@@ -1,7 +1,13 @@
 import { algorithmOf } from '../algorithms/table.ts'
 import { unknownOutcome } from '../engine/outcome.ts'
 import { isMemoryStore } from '../memory-store/memory-store.ts'
-import { type ChangeAtStore, type Check, divideChecks, isLimited, isSurelyEnforced } from '../model/check.ts'
+import {
+  type ChangeAtStore,
+  type Check,
+  divideChecks,
+  isLimited,
+  isSurelyEnforced,
+} from '../model/check.ts'
 import {
   type Decide,
   type Decider,
@@ -99,9 +105,7 @@ export function roadOf({ policies, notesLimits, shared, caller }: RoadOptions): 
       : decide,
     consume: (checks, request) => decide('consume', checks, request),
     strike: strikes(caller, reset),
-    change: memory
-      ? (op, checks) => hasChanged(op, memory.change({ op, checks }))
-      : caller.change,
+    change: memory ? (op, checks) => hasChanged(op, memory.change({ op, checks })) : caller.change,
     overwrite,
     close() {
       caller.denials?.close()
