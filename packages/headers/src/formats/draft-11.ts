@@ -27,7 +27,9 @@ function addLists(
 ): void {
   let policies = ''
   let available = ''
-  for (const [index, state] of states.entries()) {
+  let index = -1
+  for (const state of states) {
+    index += 1
     const limit = shownLimit(state)
     const item = limit === undefined ? undefined : policyItem(state, limit)
     if (limit === undefined || item === undefined) continue

@@ -1,11 +1,4 @@
-import {
-  invalid,
-  isPromise,
-  type MaybePromise,
-  maxKeyLength,
-  processWide,
-  warnOnce,
-} from '@sluice/core'
+import { invalid, isPromise, type MaybePromise, maxKeyLength, warnOnce } from '@sluice/core'
 import type { HttpRequest } from '../request/exchange.ts'
 
 /** The result of a resolver. Anything but a non-empty string means that there is no key. */
@@ -41,21 +34,20 @@ export interface IdentityResolver<Native, Values extends unknown[] = [value: str
  */
 type Evidence = 'address' | 'pair' | 'route' | 'unverified'
 
-const readyMade = processWide(
-  '@sluice/http/resolvers/2',
-  () => new WeakMap<object, Evidence | undefined>(),
-)
+/** The property of a ready-made resolver: a WeakMap would cost a tenth of finding a key. */
+const evidenceKey: unique symbol = Symbol.for('@sluice/http/resolver/3')
 
 /** Returns the source of several resolvers' keys: unverified if one of them is. */
 export function evidenceOf(...resolvers: readonly object[]): Evidence | undefined {
-  const known = resolvers.map((resolver) => readyMade.get(resolver))
+  const known: readonly (Evidence | undefined)[] = resolvers.map((resolver) =>
+    Reflect.get(resolver, evidenceKey),
+  )
   return known.includes('unverified') ? 'unverified' : known.length === 1 ? known[0] : undefined
 }
 
 /** Marks a resolver whose keys begin with `@` and its kind, so that two kinds never collide. */
 export function defineKey<Native>(resolver: KeyResolver<Native>): KeyResolver<Native> {
-  readyMade.set(resolver, undefined)
-  return resolver
+  return Object.assign(resolver, { [evidenceKey]: undefined })
 }
 
 /** Marks a resolver with the source of its keys, and adds `keyOf`. */
@@ -64,8 +56,7 @@ export function defineIdentity<Native, Values extends unknown[]>(
   keyOf: (...values: Values) => string,
   evidence?: Evidence,
 ): IdentityResolver<Native, Values> {
-  readyMade.set(resolver, evidence)
-  return Object.assign(resolver, { keyOf })
+  return Object.assign(resolver, { keyOf, [evidenceKey]: evidence })
 }
 
 /**
@@ -95,7 +86,7 @@ function accept(key: ResolvedKey, resolver: object): string | undefined {
     )
     return undefined
   }
-  return key[0] === '@' && !readyMade.has(resolver) ? `@${key}` : key
+  return key[0] === '@' && !(evidenceKey in resolver) ? `@${key}` : key
 }
 
 /**
