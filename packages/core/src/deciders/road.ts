@@ -5,6 +5,7 @@ import {
   type ChangeAtStore,
   type Check,
   divideChecks,
+  hasChanged,
   isLimited,
   isSurelyEnforced,
 } from '../model/check.ts'
@@ -20,7 +21,6 @@ import {
 import type { Policy } from '../model/policy.ts'
 import type { ManualChange, Outcome } from '../model/store.ts'
 import type { Caller } from '../resilience/caller.ts'
-import { hasChanged } from '../resilience/changes.ts'
 import type { SharedStore } from '../resilience/shared-store.ts'
 import { storeError } from '../resilience/store-monitor.ts'
 import { andThen, type MaybePromise } from '../runtime/maybe-promise.ts'

@@ -52,7 +52,7 @@ export class Grants {
       const here = checks.map((check) => this.#answer(op, check, way))
       const askAndRefill = (others: readonly Check[]): MaybePromise<Decision> => {
         const decision = next(op, others, request)
-        // The process must not hold the units that its own request needs, so it asks for grants last.
+        // Last: the process must not hold units that its own request needs.
         for (const { policy, key } of op === 'consume' ? others : []) {
           const hot = this.#policies.get(policy)?.keys.get(key)
           if (hot) this.#refill(hot, momentNow())

@@ -89,6 +89,11 @@ export type ChangeAtStore = (
   held: readonly Held[],
 ) => MaybePromise<boolean>
 
+/** Returns whether a change found anything, or for a renewal, all of it. */
+export function hasChanged(op: string, changed: readonly boolean[]): boolean {
+  return op === 'renew' ? !changed.includes(false) : changed.includes(true)
+}
+
 /**
  * An account of units that the store has not counted, or not under these receipts. It is called,
  * never compared: a process may contain two copies of this package.

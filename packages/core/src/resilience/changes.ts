@@ -1,7 +1,7 @@
 import { algorithmOf } from '../algorithms/table.ts'
 import type { Due } from '../ledger/debts.ts'
 import type { Fallback } from '../ledger/fallback.ts'
-import type { Held, Receipt } from '../model/check.ts'
+import { type Held, hasChanged, type Receipt } from '../model/check.ts'
 import type { Change, ManualChange, Outcome, Store } from '../model/store.ts'
 import { SluiceError } from '../options/errors.ts'
 import { ControlCall } from '../waiting/control-call.ts'
@@ -182,9 +182,4 @@ export class Changes {
       return undefined
     }
   }
-}
-
-/** Returns whether a change found anything, or for a renewal, all of it. */
-export function hasChanged(op: Change['op'], changed: readonly boolean[]): boolean {
-  return op === 'renew' ? !changed.includes(false) : changed.includes(true)
 }

@@ -20,8 +20,8 @@ export interface TierTable<Native> {
   readonly [tier: string]: LimitOption<Native>
 }
 
-/** By function: the tier of each request, so that policies with the same function call it once. */
-const tiersBy = new WeakMap<object, WeakMap<HttpRequest, MaybePromise<unknown>>>()
+/** By function, its last request and tier: the policies of a request that share it call it once. */
+const lastBy = new WeakMap<object, { request?: HttpRequest; tier?: MaybePromise<unknown> }>()
 
 /**
  * A limit for each tier of clients: whole numbers, `unlimited`, functions, `schedule(…)` or
@@ -43,8 +43,8 @@ export function tiers<Native>(
   // A Map, so that only entries of the table are tiers, and 'toString' is not.
   const finders = new Map(Object.entries(table).map(([tier, limit]) => [tier, finderOf(limit)]))
   const otherwise = finders.get('default') ?? (() => 'default')
-  const tiersOf = tiersBy.get(tierOf) ?? new WeakMap<HttpRequest, MaybePromise<unknown>>()
-  tiersBy.set(tierOf, tiersOf)
+  const last = lastBy.get(tierOf) ?? {}
+  lastBy.set(tierOf, last)
   const names = quote(Object.keys(table).join(', ')).slice(1, -1)
 
   function finderFor(tier: unknown, report: Report): LimitFinder<Native> {
@@ -64,9 +64,8 @@ export function tiers<Native>(
     declared: declaredBy(Object.hasOwn(table, 'default') ? table.default : undefined),
     largest: largestOf(Object.values(table)),
     find(native, report, request) {
-      if (!tiersOf.has(request)) tiersOf.set(request, tierOf(native))
-      const tier = tiersOf.get(request)
-      return andThen(tier, (known) => finderFor(known, report)(native, report, request))
+      if (last.request !== request) Object.assign(last, { request, tier: tierOf(native) })
+      return andThen(last.tier, (tier) => finderFor(tier, report)(native, report, request))
     },
   }
 }

@@ -294,7 +294,7 @@ function fleetOf(client: object, redis: RedisClient, sharedPrefix: string): Flee
   const known = fleets.get(client) ?? new Map<string, WeakRef<Fleet>>()
   fleets.set(client, known)
   const fleet = known.get(sharedPrefix)?.deref() ?? new Fleet(redis, `${sharedPrefix}:instances`)
-  // Weak: what else is known of a prefix hangs on its fleet, and goes with the last store.
+  // Weak, so that the last store of a prefix takes along all that its fleet keeps alive.
   known.set(sharedPrefix, new WeakRef(fleet))
   return fleet
 }
