@@ -7,18 +7,18 @@ import { monotonicMs } from '../waiting/timers.ts'
 type CountingStore = Pick<Store, 'keys' | 'space'>
 type Applied = readonly [limit: number, atMs: number]
 
-/** A limit as processes report it: the policy and the digest of the key, and how old it is. */
+/** A limit that one process reports to the others. `id` is the policy and the key's digest. */
 export type AppliedLimit = readonly [id: string, limit: number, ageMs: number]
 
 const maxKept = 4_000
 
 /**
- * The limits of the last requests of keys, where limits come with requests. Other stores than
- * memory keep counts alone, and a count without its limit is no verdict.
+ * The limit of each key's last request, for policies whose limit comes with the request. Stores
+ * other than memory keep only counts, and a count means nothing without its limit.
  */
 export class AppliedLimits {
   readonly #store: CountingStore
-  /** The newest are the last. */
+  /** Oldest first. */
   readonly #own = new Map<string, Applied>()
   #reported: ReadonlyMap<string, Applied> = new Map()
 
@@ -26,7 +26,7 @@ export class AppliedLimits {
     this.#store = store
   }
 
-  /** Notes the limits of a request, as far as neither the policy nor the store knows them. */
+  /** Records the limits of a request that neither the policy nor the store knows. */
   note(checks: readonly Check[]): void {
     for (const check of checks) {
       const { policy, limit } = check
@@ -41,7 +41,7 @@ export class AppliedLimits {
     }
   }
 
-  /** Returns the limit of the last request of a key; `undefined` if it is unknown. */
+  /** Returns the limit of a key's last request; `undefined` if it is unknown. */
   of(check: Pick<Check, 'policy' | 'key' | 'digest'>): number | undefined {
     const id = this.#idOf(check)
     const [own, reported] = [this.#own.get(id), this.#reported.get(id)]
@@ -49,13 +49,13 @@ export class AppliedLimits {
     return last ?? this.#store.keys?.limitOf?.(check)
   }
 
-  /** Returns limits for the other processes of a fleet, the newest first. */
+  /** Returns limits to report to the other processes, newest first. */
   newest(count: number): readonly AppliedLimit[] {
     const newest = [...this.#own].slice(-count).reverse()
     return newest.map(([id, [limit, atMs]]) => [id, limit, Math.round(monotonicMs() - atMs)])
   }
 
-  /** Takes the limits of all other processes. */
+  /** Replaces the limits that the other processes have reported. */
   hear(limits: readonly AppliedLimit[]): void {
     const nowMs = monotonicMs()
     const oldestFirst = [...limits].sort(([, , one], [, , other]) => other - one)
@@ -72,7 +72,7 @@ const known = processWide(
   () => new WeakMap<object, AppliedLimits>(),
 )
 
-/** Returns the applied limits of all stores that count in one place. */
+/** Returns the limits for all stores that count in one place. */
 export function appliedLimitsOf(store: CountingStore): AppliedLimits {
   const space = store.space ?? store
   const limits = known.get(space) ?? new AppliedLimits(store)

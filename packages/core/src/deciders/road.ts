@@ -26,26 +26,24 @@ import { storeError } from '../resilience/store-monitor.ts'
 import { andThen, type MaybePromise } from '../runtime/maybe-promise.ts'
 import { appliedLimitsOf } from './applied-limits.ts'
 
-/** Forgets the units of checks. Yields false, and never rejects, if that failed. */
+/** Resets keys. Never rejects; returns false if that failed. */
 type Reset = (checks: readonly Check[]) => MaybePromise<boolean>
 
-/** Counts a denial against a penalty. Its block may clear the other checks of the request. */
+/** Counts a denial against a penalty. Its block may reset the other keys of the request. */
 type Strike = (penalty: Check, beside?: readonly Check[]) => void
 
-/** The way of a decision, put together once from the options of the policies. */
+/** The path of a decision, built once from the policies' options. */
 export interface Road {
-  /** For any checks. */
   readonly decide: Decide
-  /** For checks at the limits of the policies that the road was made for. */
+  /** For checks of the road's policies at their own limits. */
   readonly decideOwn: Decide
-  /** Takes the units of any checks. */
   consume(checks: readonly Check[], request?: object): MaybePromise<Decision>
   readonly strike: Strike
   /** Gives back or renews units that the store has counted. */
   readonly change: ChangeAtStore
-  /** Resets or blocks keys here and at the store. Rejects when the store failed. */
+  /** Resets or blocks keys here and in the store. Rejects if the store failed. */
   overwrite(change: ManualChange): Promise<boolean>
-  /** Tells the store of all that it has not counted, and returns what is not spent. */
+  /** Reports all uncounted units to the store, and returns unspent grants. */
   close(): Promise<void> | undefined
 }
 
@@ -58,7 +56,7 @@ interface RoadOptions {
 
 export function roadOf({ policies, notesLimits, shared, caller }: RoadOptions): Road {
   const { store } = caller
-  // It answers at once, and is never away.
+  // It answers synchronously, and never fails.
   const memory = isMemoryStore(store) ? store : undefined
   const asks = (option: 'prefetchMs' | 'maxUncounted') =>
     !memory && policies.some((policy) => policy[option] > 0)
@@ -116,23 +114,23 @@ export function roadOf({ policies, notesLimits, shared, caller }: RoadOptions): 
   }
 }
 
-/** Tells whether a check has a limit, is enforced, and begins nothing anew. */
+/** Returns whether a check needs none of the special deciders. */
 function isPlain(check: Pick<Check, 'policy' | 'limit' | 'shadow'>): boolean {
   return isLimited(check) && isSurelyEnforced(check) && !check.policy.thenReset
 }
 
-/** Decides each policy in shadow alone, beside those that are enforced. Nobody waits for it. */
+/** Decides each shadow policy on its own, after the enforced ones. Nobody waits for it. */
 const shadows: Decider = (next) => (op, checks, request) => {
   const { enforced, shadows: others } = divideChecks(checks)
   const decision = next(op, enforced, request)
   if (op === 'peek' || others.length === 0) return decision
   const run = (known: Decision): Decision =>
     withShadow(known, new ShadowRun(others.map((check: Check) => next(op, [check]))))
-  // A request that is denied would not exist for the policies in shadow either.
+  // If the shadow policies were enforced, they would not count a denied request either.
   return andThen(decision, (known) => (known.allowed || op === 'charge' ? run(known) : known))
 }
 
-/** Answers checks without a limit: no store is asked about them. */
+/** Answers unlimited checks, without the store. */
 export const unlimitedChecks: Decider = (next) => (op, checks, request) => {
   const unlimited = checks.map((check) =>
     isLimited(check) ? undefined : { ...unknownOutcome(check), remaining: check.limit },
@@ -140,14 +138,14 @@ export const unlimitedChecks: Decider = (next) => (op, checks, request) => {
   return decideOthers(checks, unlimited, (limited) => next(op, limited, request))
 }
 
-/** Forgets the units of a key when a block of `thenReset` begins. Meanwhile it takes none. */
+/** Resets a key when a block with `thenReset` begins. During the block it takes no units. */
 function freshStarts(reset: Reset): Decider {
   return (next) => (op, checks, request) => {
     const penalty = checks.at(-1)
     if (op !== 'consume' || !penalty?.policy.thenReset) return next(op, checks, request)
     return andThen(next(op, checks, request), (decision) => {
       const blockMs = decision.outcomes[checks.length - 1]?.retryAfterMs ?? 0
-      // Without the store each process blocks by itself.
+      // Without the store, each process has its own blocks.
       if (blockMs === 0 || decision.source !== 'store') return decision
       const cleared = clearedBy(penalty, checks)
       const isCleared = checks.map((check) => cleared.includes(check))
@@ -155,7 +153,7 @@ function freshStarts(reset: Reset): Decider {
         ({ limit, remaining = limit }, index) => isCleared[index] && remaining < limit,
       )
       if (!hasUnits) return decision
-      // The wait of the block is reported once it is true.
+      // Only after the reset does the wait end with the block.
       return andThen(reset(cleared), (isDone) => {
         if (!isDone) return decision
         const outcomes = decision.outcomes.map((outcome, index) =>
@@ -176,7 +174,7 @@ function strikes(caller: Caller, reset: Reset): Strike {
   }
 }
 
-/** The checks whose units a block forgets: those of its key, but for requests in flight. */
+/** The checks that a block resets: those of its key, except for requests in flight. */
 function clearedBy(penalty: Check, checks: readonly Check[]): readonly Check[] {
   const key = penalty.identity ?? penalty.key
   return checks.filter(
@@ -187,7 +185,7 @@ function clearedBy(penalty: Check, checks: readonly Check[]): readonly Check[] {
   )
 }
 
-/** An outcome whose wait ends with the block; `Infinity` stays, since no wait helps. */
+/** Cuts the wait of an outcome to that of the block. `Infinity` stays: waiting cannot help. */
 function within(blockMs: number, outcome: Outcome): Outcome {
   const { retryAfterMs, resetMs } = outcome
   if (retryAfterMs <= blockMs || retryAfterMs === Number.POSITIVE_INFINITY) return outcome

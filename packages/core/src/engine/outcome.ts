@@ -88,3 +88,22 @@ export function admittedOutcome(
   outcome.resetMs = Math.max(1, pacedMs, Math.ceil(resetMs))
   return outcome
 }
+
+/** Returns the units that count, and the most that may: of a bucket its level and capacity. */
+export function usageOf({
+  policy,
+  limit,
+  remaining,
+}: Pick<Outcome, 'policy' | 'limit' | 'remaining'>): {
+  readonly used: number | undefined
+  readonly capacity: number
+} {
+  const algorithm = algorithmOf(policy)
+  const check = { policy, cost: 0, limit }
+  const capacity = algorithm.capacity(check)
+  const quota = algorithm.quota?.(check) ?? capacity
+  // `remaining` never exceeds the limit, nor falls below 0: then the level is unknown.
+  const isCut = (remaining === limit && quota > limit) || (remaining === 0 && capacity > quota)
+  const isKnown = remaining !== undefined && limit !== Number.POSITIVE_INFINITY && !isCut
+  return { capacity, used: isKnown ? quota - remaining : undefined }
+}

@@ -4,15 +4,15 @@ import { monotonicMs } from '../waiting/timers.ts'
 import { Ledger } from './ledger.ts'
 import { LocalUnits } from './local-units.ts'
 
-/** Units that this process admitted, and that the store has not counted. */
+/** Units that this process has admitted and the store has not counted. */
 interface Loan {
   readonly check: Check
-  /** The same check as this process decided it. */
+  /** The check as this process decided it: with its share of the limit. */
   readonly local: Check
   readonly units: number
 }
 
-/** The part of a debt that is reported to the store now. */
+/** A part of a debt that is being reported to the store. */
 export interface Due extends Loan {
   readonly part: DebtPart
 }
@@ -34,11 +34,11 @@ class Debt {
   /** The check with the largest limit of the requests. */
   check: Check
   local: Check
-  /** Receipts of units that the store may have taken too: its answer is awaited. */
+  /** Receipts of units that the store may have counted too: it has not answered yet. */
   readonly doubtful: Set<Receipt> = new Set()
   /** The other units. */
   part: DebtPart = new DebtPart(this)
-  /** The level that one unit adds: of a bucket in units · ms, since it drains. */
+  /** The level of one unit: in units · ms for a bucket, which drains. */
   readonly #unit: number
   #level = 0
   #levelAtMs = 0
@@ -51,7 +51,7 @@ class Debt {
     this.#unit = algorithmOf(policy).capacityLevel ? policy.windowMs : 1
   }
 
-  /** Units that may still count: over-counting is the safe side. */
+  /** Units that may still count. Rounded up: over-counting is safe. */
   get units(): number {
     return Math.ceil(this.#levelAt(monotonicMs()) / this.#unit)
   }
@@ -59,8 +59,7 @@ class Debt {
   add({ check, local, units }: Loan): void {
     const nowMs = monotonicMs()
     const level = this.#levelAt(nowMs)
-    // With a smaller limit, the store or the local memory would hold less than was admitted under
-    // the larger one.
+    // Under a smaller limit, the store or the local memory would keep less than was admitted.
     if (level === 0 || check.limit > this.check.limit) {
       this.check = check
       this.local = local
@@ -72,7 +71,7 @@ class Debt {
     this.#addedAtMs = nowMs
   }
 
-  /** Takes units away; returns how many there were. */
+  /** Removes units. Returns how many there were. */
   take(units: number): number {
     const nowMs = monotonicMs()
     const level = this.#levelAt(nowMs)
@@ -83,10 +82,8 @@ class Debt {
   }
 
   /**
-   * The level by a clock that never steps. A bucket has the level of the store, and drains by the
-   * share of this process. Each process of a fleet has a bucket of its own, and the store has one
-   * for all. Other units count until the life of the last one has ended. The local memory knows
-   * which of them still count (`Fallback.unitsOwed`).
+   * A bucket drains at this process's share of the limit. Other units count until the lifetime of
+   * the last one ends; the local memory knows more (`Fallback.unitsOwed`).
    */
   #levelAt(nowMs: number): number {
     const { policy, limit } = this.local
@@ -98,15 +95,12 @@ class Debt {
   }
 }
 
-/**
- * Number of keys with debts, as many as a memory store holds. The oldest debts are dropped first,
- * and the store never counts them.
- */
+/** As many as a memory store has keys. The store never counts the older debts, which are dropped. */
 const maxDebts = 100_000
 
-/** Units that were admitted while the store was away, by policy and key. */
+/** Units admitted while the store was unavailable, by policy and key. */
 export class Debts extends Ledger<Debt> {
-  /** The units that each receipt belongs to, unless they are doubtful. */
+  /** The part that each receipt belongs to, unless it is doubtful. */
   readonly #parts = new WeakMap<Receipt, LocalUnits>()
 
   constructor() {
@@ -118,11 +112,11 @@ export class Debts extends Ledger<Debt> {
   }
 
   /**
-   * Adds a debt. Leases end by themselves, and are no debt.
-   * @param isDoubtful true when the store was asked, and has not answered yet
+   * Adds a debt. Leases are no debt, since they expire.
+   * @param isDoubtful true if the store was called and has not answered yet
    */
   owe(loan: Loan, receipt: Receipt | undefined, isDoubtful: boolean): void {
-    // A penalty takes nothing from admitted requests.
+    // Penalties take nothing from admitted requests.
     if (loan.units === 0 || algorithmOf(loan.check.policy).counts !== 'units') return
     const debt = this.of(loan.check)
     debt.add(loan)
@@ -130,7 +124,7 @@ export class Debts extends Ledger<Debt> {
     else if (receipt) this.#parts.set(receipt, debt.part)
   }
 
-  /** Adds a debt again that the store did not take, less the units that came back meanwhile. */
+  /** Restores a debt that the store did not take, without the units returned meanwhile. */
   oweAgain(due: Due): void {
     const debt = this.of(due.check)
     const late = due.part.joinTo(debt.part)
@@ -138,16 +132,16 @@ export class Debts extends Ledger<Debt> {
     this.#dropIfPaid(debt)
   }
 
-  /** Makes a doubtful debt certain: the store did not take the units, or will never tell. */
+  /** Makes a doubtful debt certain: the store has not counted it, or will never answer. */
   confirm(receipt: Receipt): void {
     const debt = this.find(receipt.check)
     if (debt?.doubtful.delete(receipt)) this.#parts.set(receipt, debt.part)
   }
 
   /**
-   * Cancels a doubtful debt, since the store has taken the units. Returns false when the debt was
-   * paid, or counts no more.
-   * @param recorded the receipt of the store
+   * Cancels a doubtful debt that the store has counted. Returns false if the debt was paid, or no
+   * longer counts.
+   * @param recorded the receipt from the store
    */
   cancelDoubtful(receipt: Receipt, recorded: Receipt): boolean {
     const debt = this.find(receipt.check)
@@ -158,7 +152,7 @@ export class Debts extends Ledger<Debt> {
     return isCancelled
   }
 
-  /** Gives back units of a receipt: the debt of them, or those that the store has counted. */
+  /** Gives back units of a receipt, to the debt or to the store that has counted them. */
   giveBack(receipt: Receipt, units: number, changeAtStore: ChangeAtStore): void {
     this.confirm(receipt)
     if (units > 0) void this.#parts.get(receipt)?.giveBack({ cost: units }, changeAtStore)
@@ -166,7 +160,7 @@ export class Debts extends Ledger<Debt> {
     if (debt) this.#dropIfPaid(debt)
   }
 
-  /** Tells whether the store has counted the units of a receipt. */
+  /** Returns whether the store has counted the units of a receipt. */
   isPaid(receipt: Receipt): boolean {
     return this.#parts.get(receipt)?.recorded !== undefined
   }
@@ -177,10 +171,7 @@ export class Debts extends Ledger<Debt> {
     return debt && this.#takeDue(debt)
   }
 
-  /**
-   * Takes out the debts of the first `count` keys, the doubtful ones too: the store answers again,
-   * and has not answered those.
-   */
+  /** Takes out the debts of some keys. The store is back, so it never answers doubtful ones. */
   takeSome(count: number): readonly Due[] {
     const taken: Due[] = []
     for (const debt of this.values()) {
@@ -192,7 +183,7 @@ export class Debts extends Ledger<Debt> {
     return taken
   }
 
-  /** Takes out all units but the doubtful ones. Later units are another part. */
+  /** Takes out the certain units. Later ones form a new part. */
   #takeDue(debt: Debt): Due | undefined {
     const { check, local, part, doubtful } = debt
     let certain = debt.units

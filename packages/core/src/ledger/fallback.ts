@@ -9,15 +9,13 @@ import type { Ask, ManualChange, Store } from '../model/store.ts'
 import { BoundedMap } from '../runtime/bounded-map.ts'
 import { Debts, type Due } from './debts.ts'
 
-/**
- * The most blocks that are remembered. The oldest are dropped first, and then end by themselves.
- */
+/** Older blocks are dropped from the list: they stay in force here until they expire. */
 const maxBlocked = 100_000
 
-/** Decides in bounded local memory while a store is away, and remembers the debts and blocks. */
+/** Decides in bounded local memory while a store is unavailable. Keeps the debts and blocks. */
 export class Fallback implements Home {
   readonly debts: Debts = new Debts()
-  /** The keys that the store has reported as blocked. */
+  /** Keys that the store has reported as blocked. */
   readonly blocked: BoundedMap<true> = new BoundedMap(maxBlocked)
   readonly #memory: MemoryStore
 
@@ -27,7 +25,7 @@ export class Fallback implements Home {
 
   /**
    * @param instances number of processes that decide locally, each with its share of the limits
-   * @param isDoubtful true when the store was asked, and has not answered yet
+   * @param isDoubtful true if the store was called and has not answered yet
    */
   decide(
     { op, checks }: Pick<Ask, 'op' | 'checks'>,
@@ -36,7 +34,7 @@ export class Fallback implements Home {
   ): Decision {
     const locals = checks.map((check) => localCheck(check, instances))
     const outcomes = this.#memory.apply(op, locals)
-    // Clients know the policy, and not the share of this process.
+    // Clients see the policy, not this process's share of it.
     const shown = outcomes.map((outcome, index) => ({
       ...outcome,
       policy: checks[index]?.policy ?? outcome.policy,
@@ -52,11 +50,11 @@ export class Fallback implements Home {
     return decision
   }
 
-  /** Gives units back here, and at the store where it has counted them since. */
+  /** Gives units back here, and to the store if it has counted them since. */
   giveBack(held: Held, changeAtStore: ChangeAtStore): boolean {
     const before = unitsNow(held)
     const isThere = this.#change('refund', held)
-    // Only the units that still counted are given back.
+    // Units that no longer counted are not given back.
     const units = Math.min(held.cost, Math.max(0, before - unitsNow(held)))
     this.debts.giveBack(held.receipt, units, changeAtStore)
     return isThere
@@ -74,17 +72,17 @@ export class Fallback implements Home {
     return this.#memory.change({ op, checks: [held] })[0] ?? false
   }
 
-  /** Repeats a change of the store in this memory. */
+  /** Repeats the store's change in local memory. */
   overwrite(change: ManualChange): void {
     if (change.op === 'reset') for (const check of change.checks) this.debts.drop(check)
     try {
       this.#memory.change(change)
     } catch {
-      // The memory is full of exhausted keys. Then the block is in force at the store alone.
+      // Local memory is full of exhausted keys, so only the store enforces the block.
     }
   }
 
-  /** The change for this process: of a digest, where the memory holds something of its key. */
+  /** Replaces the digests in a change with their keys, as far as local memory has them. */
   async keyed<Own extends ManualChange>(change: Own, store: Store): Promise<Own> {
     const checks: CountedKey[] = []
     for (const check of change.checks) {
@@ -96,9 +94,8 @@ export class Fallback implements Home {
   }
 
   /**
-   * Remembers the blocks that outcomes of the store show. They stay in force during an outage,
-   * until they end or the store has lifted them. Only a denial shows a block; any other outcome
-   * means that a block may have been lifted.
+   * Copies the blocks in outcomes of the store, so that they hold during an outage. Only a denial
+   * shows a block; after any other outcome, the block may have been lifted.
    */
   remember(checks: readonly Check[], { outcomes }: Decision): void {
     for (const [index, { allowed, retryAfterMs, remaining = 0 }] of outcomes.entries()) {
@@ -108,7 +105,7 @@ export class Fallback implements Home {
       if (!allowed) {
         this.overwrite({ op: 'block', checks: [{ ...check, blockMs: retryAfterMs }] })
         this.blocked.set(policy.id, key, true)
-        // An unknown outcome, or one of a charge, shows nothing about a block.
+        // Unknown outcomes, and those of charges, say nothing about a block.
       } else if (remaining > 0 && this.blocked.get(policy.id, key)) {
         this.blocked.delete(policy.id, key)
         this.overwrite({ op: 'reset', checks: [check] })
@@ -117,13 +114,13 @@ export class Fallback implements Home {
   }
 
   /**
-   * Returns the units of a debt that still count, as far as this memory can tell: a full memory may
-   * have dropped some.
+   * Returns the units of a debt that still count, as far as local memory knows: it may have
+   * dropped keys.
    */
   unitsOwed({ check, local, units }: Due): number {
     const algorithm = algorithmOf(check.policy)
     const most = Math.min(units, algorithm.capacity(check))
-    // The debts of a bucket have drained meanwhile.
+    // A bucket's debt has been draining.
     if (algorithm.capacityLevel) return most
     const [outcome] = this.#memory.apply('peek', [local])
     if (!outcome?.remaining) return most
@@ -138,19 +135,17 @@ function unitsNow({ receipt }: Held): number {
   return algorithm.used(algorithm.clamp(incarnation as KeyState, check, now), check, now)
 }
 
-/** Policies with a share of their bucket, for so many processes. */
+/** Policies divided among a number of processes. */
 const divided = new WeakMap<Policy, { readonly instances: number; readonly policy: Policy }>()
 
 /**
- * Returns a check as one of `instances` processes decides it alone. It has a share of the limit, so
- * that a fleet without its store admits about the limit together. The share is at least 1, unless
- * the limit is 0.
+ * Returns a check with one process's share of the limit, so that a fleet without its store admits
+ * about the limit. The share is at least 1, unless the limit is 0.
  */
 function localCheck(check: Check, instances: number): Check {
   const { policy } = check
   const { counts, divide } = algorithmOf(policy)
-  // Strikes are counted where they happen, and a client that stays below their number must not be
-  // blocked.
+  // A client whose strikes stay below the limit must not be blocked.
   if (instances === 1 || counts === 'strikes') return check
   let known = divided.get(policy)
   if (known?.instances !== instances) {

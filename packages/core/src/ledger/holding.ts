@@ -1,22 +1,7 @@
 import type { ClosedGrant, GrantTerms } from '../algorithms/grant.ts'
 import type { GrantCounters } from '../model/store-health.ts'
-import { monotonicMs } from '../waiting/timers.ts'
+import { hasPassed, later, type Moment, momentNow } from '../waiting/timers.ts'
 import { LocalUnits } from './local-units.ts'
-
-/** A moment by both clocks of this process, in ms. */
-export interface Moment {
-  /** A clock that never steps, and that may stand still while the machine is suspended. */
-  readonly monotonicMs: number
-  readonly wallMs: number
-}
-
-export function momentNow(): Moment {
-  return { monotonicMs: monotonicMs(), wallMs: Date.now() }
-}
-
-export function later(moment: Moment, ms: number): Moment {
-  return { monotonicMs: moment.monotonicMs + ms, wallMs: moment.wallMs + ms }
-}
 
 export class OwnGrant extends LocalUnits {
   readonly id: number
@@ -187,8 +172,4 @@ const clockDrift = 0.01
 /** Returns the end of a grant that the store is asked for now, as its process keeps it. */
 export function ownEnd(lifeMs: number, now: Moment): Moment {
   return later(now, lifeMs - Math.max(2, Math.ceil(lifeMs * clockDrift)))
-}
-
-export function hasPassed(end: Moment, now: Moment): boolean {
-  return now.monotonicMs >= end.monotonicMs || now.wallMs >= end.wallMs
 }

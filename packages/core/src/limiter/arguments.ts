@@ -1,5 +1,4 @@
 import { checkUnits } from '../algorithms/max-units.ts'
-import { algorithmOf } from '../algorithms/table.ts'
 import { type BlockCheck, type Check, maxKeyLength } from '../model/check.ts'
 import type { Policy } from '../model/policy.ts'
 import type { Store } from '../model/store.ts'
@@ -154,11 +153,6 @@ export function unblocking(
 ): readonly Check[] {
   const policy = somePenalty(penalty)
   return keyed ? [checkOf(policy, keyed, 1)] : []
-}
-
-/** Tells a check of a quota from that of a penalty. */
-export function isQuota({ policy }: Check): boolean {
-  return algorithmOf(policy).counts !== 'strikes'
 }
 
 function costOf(options: CostOptions): number {

@@ -1,5 +1,4 @@
 import { type Road, roadOf } from '../deciders/road.ts'
-import type { Store, StoreCall } from '../model/store.ts'
 import { DecisionNotifier } from '../observers/decision-notifier.ts'
 import { joinObservers, notify } from '../observers/join-observers.ts'
 import { observerList } from '../observers/observers.ts'
@@ -7,7 +6,6 @@ import { versionBeingMade } from '../policy/policy-registry.ts'
 import { Caller } from '../resilience/caller.ts'
 import { type SharedStore, sharedStoreOf } from '../resilience/shared-store.ts'
 import { failureReporter } from '../resilience/store-monitor.ts'
-import { processWide } from '../runtime/process-wide.ts'
 import type { LimiterOptions, LimiterSetup } from './limiter-options.ts'
 
 /** A limiter as it stands between its observers and its store. */
@@ -36,7 +34,7 @@ export function connect(options: LimiterOptions, setup: LimiterSetup): Connectio
   // Each observer hears of a store once, whatever the number of limiters.
   for (const each of observerList(options)) {
     if (each.onResilience) shared.monitor.observe(each.onResilience.bind(each), each)
-    if (each.onStoreCall) listenToCalls(store, each.onStoreCall.bind(each), each)
+    if (each.onStoreCall) shared.monitor.observeCalls(store, each.onStoreCall.bind(each), each)
     notify(each.onLimiter?.bind(each), event)
   }
   return {
@@ -45,17 +43,4 @@ export function connect(options: LimiterOptions, setup: LimiterSetup): Connectio
     notifier: new DecisionNotifier(observers, store),
     shared,
   }
-}
-
-const callObservers = processWide(
-  '@sluice/core/call-observers/1',
-  () => new WeakMap<Store, WeakSet<object>>(),
-)
-
-function listenToCalls(store: Store, observer: (call: StoreCall) => void, identity: object): void {
-  const known = callObservers.get(store) ?? new WeakSet()
-  callObservers.set(store, known)
-  if (known.has(identity)) return
-  known.add(identity)
-  store.telemetry?.observeCalls?.((call) => notify(observer, call))
 }

@@ -1,3 +1,4 @@
+import { algorithmOf } from '../algorithms/table.ts'
 import { type BlockCheck, type Check, isLimited } from '../model/check.ts'
 import type { Decision } from '../model/decision.ts'
 import { noteRelease } from '../options/warn.ts'
@@ -9,7 +10,6 @@ import {
   checkedKey,
   checkOf,
   checksOf,
-  isQuota,
   type Keyed,
   type KeyOrDigest,
   keyedBy,
@@ -87,8 +87,9 @@ export function createCheckLimiter(
     chargeChecks(checksOf(policies, { key: checkedKey(key) }, costs))
 
   function chargeChecks(checks: readonly Check[]): MaybePromise<Decision> {
-    // To a penalty a charge would be so many denials.
-    const charged = decide('charge', checks.filter(isQuota))
+    // A penalty would take the units for denials.
+    const quotas = checks.filter(({ policy }) => algorithmOf(policy).counts !== 'strikes')
+    const charged = decide('charge', quotas)
     return andThen(charged, (decision) => ({ ...decision, allowed: true, retryAfterMs: 0 }))
   }
 

@@ -2,6 +2,7 @@ import { maxUnits } from '../algorithms/max-units.ts'
 import { algorithmOf } from '../algorithms/table.ts'
 import { appliedLimitsOf } from '../deciders/applied-limits.ts'
 import { unlimitedChecks } from '../deciders/road.ts'
+import { usageOf } from '../engine/outcome.ts'
 import { bindingIndex, type Decide, type Decision, decisionOf } from '../model/decision.ts'
 import type { Policy } from '../model/policy.ts'
 import type { Outcome, Store } from '../model/store.ts'
@@ -75,23 +76,4 @@ function storeAlone(store: Store): Decide {
   return unlimitedChecks((op, checks) =>
     andThen(store.apply(op, checks), (outcomes) => decisionOf(outcomes, checks, 'store')),
   )
-}
-
-/** Returns the units that count, and the most that may: of a bucket its level and capacity. */
-export function usageOf({
-  policy,
-  limit,
-  remaining,
-}: Pick<Outcome, 'policy' | 'limit' | 'remaining'>): {
-  readonly used: number | undefined
-  readonly capacity: number
-} {
-  const algorithm = algorithmOf(policy)
-  const check = { policy, cost: 0, limit }
-  const capacity = algorithm.capacity(check)
-  const quota = algorithm.quota?.(check) ?? capacity
-  // `remaining` never exceeds the limit, nor falls below 0: then the level is unknown.
-  const isCut = (remaining === limit && quota > limit) || (remaining === 0 && capacity > quota)
-  const isKnown = remaining !== undefined && limit !== Number.POSITIVE_INFINITY && !isCut
-  return { capacity, used: isKnown ? quota - remaining : undefined }
 }

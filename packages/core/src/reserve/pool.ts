@@ -1,12 +1,12 @@
 import { admittedOutcome, unknownOutcome } from '../engine/outcome.ts'
 import { randomId } from '../ledger/grants.ts'
-import { hasPassed, later, type Moment, momentNow, ownEnd } from '../ledger/holding.ts'
+import { ownEnd } from '../ledger/holding.ts'
 import type { Check } from '../model/check.ts'
 import { type Decision, decisionOf } from '../model/decision.ts'
 import type { Granted } from '../model/store.ts'
 import type { Caller } from '../resilience/caller.ts'
 import type { MaybePromise } from '../runtime/maybe-promise.ts'
-import { monotonicMs } from '../waiting/timers.ts'
+import { hasPassed, later, type Moment, momentNow, monotonicMs } from '../waiting/timers.ts'
 import { giveUpLast, takeOut, type Units } from './units.ts'
 
 /** From this many grants or reservations, a call requests spare units, to serve several at once. */

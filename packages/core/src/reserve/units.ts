@@ -1,7 +1,7 @@
-import type { Moment } from '../ledger/holding.ts'
 import { type ChangeAtStore, type Check, giveBack, type Receipt } from '../model/check.ts'
 import type { Decision } from '../model/decision.ts'
 import type { Caller } from '../resilience/caller.ts'
+import type { Moment } from '../waiting/timers.ts'
 
 /** Units of one of the store's grants, or units counted when they were reserved. */
 export interface Units {

@@ -5,7 +5,7 @@ import type { FailureMode } from '../model/policy.ts'
 import type { Ask, DecidingOp, Outcome, StoreOp } from '../model/store.ts'
 import { SluiceError } from '../options/errors.ts'
 import { isPromise, type MaybePromise } from '../runtime/maybe-promise.ts'
-import { monotonicMs, startQuietTimer } from '../waiting/timers.ts'
+import { Alarm, monotonicMs } from '../waiting/timers.ts'
 
 /** A limiter as the caller of a store: its rules for when the store does not answer. */
 export interface CallingLimiter extends Pick<StoreWay, 'store' | 'instances'> {
@@ -27,14 +27,16 @@ export interface AskOwner extends CallingLimiter {
  * A deadline, with its links in a ring: V8 keeps old tables of a Set for long, and with them their
  * garbage. An answer takes its deadline out of the ring at once.
  */
-abstract class Deadline {
+class Deadline {
   /** Its time, in ms of the monotonic clock; 0 before it is in a ring. */
   dueAt = 0
   previous: Deadline = this
   next: Deadline = this
 
   /** Called when the time has come. Deadlines that pass at once share one error. */
-  abstract miss(error: unknown): void
+  miss(_error: unknown): void {
+    // The end of the ring is no deadline.
+  }
 
   enter(end: Deadline): void {
     this.previous = end.previous
@@ -115,15 +117,6 @@ export class PendingAsk extends Deadline implements Ask {
 
 const noKeys: readonly string[] = []
 
-class OtherDeadline extends Deadline {
-  readonly miss: (error: unknown) => void
-
-  constructor(miss: (error: unknown) => void) {
-    super()
-    this.miss = miss
-  }
-}
-
 /** Lateness (ms) that shows a blocked event loop: answers may lie in the socket. */
 const toleratedLateMs = 5
 
@@ -132,8 +125,8 @@ export class Deadlines {
   readonly durationMs: number
   readonly #reason: () => Error | undefined
   /** Closes the ring: the first deadline comes after it. */
-  readonly #end: Deadline = new OtherDeadline(() => undefined)
-  #isTimed = false
+  readonly #end = new Deadline()
+  readonly #alarm = new Alarm(() => this.#fire())
   #mayExtend = true
 
   /** @param reason returns the cause of a missing answer, if it is known */
@@ -145,17 +138,18 @@ export class Deadlines {
   add(deadline: Deadline): void {
     deadline.dueAt = monotonicMs() + this.durationMs
     deadline.enter(this.#end)
-    if (!this.#isTimed) this.#schedule(this.durationMs)
+    if (deadline.previous === this.#end) this.#alarm.within(Math.ceil(this.durationMs))
   }
 
   /** Returns a promise that calls `onMissed` and rejects if the deadline passes first. */
   inTime<T>(value: MaybePromise<T>, onMissed: (error: unknown) => void): Promise<T> {
     if (!isPromise(value)) return Promise.resolve(value)
     return new Promise((resolve, reject) => {
-      const deadline = new OtherDeadline((error) => {
+      const deadline = new Deadline()
+      deadline.miss = (error) => {
         onMissed(error)
         reject(error)
-      })
+      }
       this.add(deadline)
       value.then(resolve, reject).finally(() => deadline.leave())
     })
@@ -174,24 +168,18 @@ export class Deadlines {
     for (const deadline of missed) deadline.miss(shared)
   }
 
-  #schedule(delayMs: number): void {
-    this.#isTimed = true
-    startQuietTimer(() => this.#fire(), Math.max(1, Math.ceil(delayMs)))
-  }
-
   #fire(): void {
-    this.#isTimed = false
     const first = this.#end.next
     const nowMs = monotonicMs()
     if (this.#mayExtend && first !== this.#end && nowMs - first.dueAt > toleratedLateMs) {
       this.#mayExtend = false
-      this.#schedule(1)
+      this.#alarm.within(1)
       return
     }
     this.#mayExtend = true
     this.missUntil(nowMs)
     const { next } = this.#end
-    if (next !== this.#end && !this.#isTimed) this.#schedule(next.dueAt - monotonicMs())
+    if (next !== this.#end) this.#alarm.within(Math.max(1, Math.ceil(next.dueAt - monotonicMs())))
   }
 
   #late(): SluiceError {

@@ -92,7 +92,7 @@ export class SharedStore {
 }
 
 const sharedStores = processWide(
-  '@sluice/core/shared-stores/3',
+  '@sluice/core/shared-stores/4',
   () => new WeakMap<object, SharedStore>(),
 )
 

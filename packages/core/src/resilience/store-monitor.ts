@@ -1,13 +1,13 @@
 import type { FailureMode } from '../model/policy.ts'
 import type { ResilienceEvent } from '../model/resilience-event.ts'
-import type { StoreOp } from '../model/store.ts'
+import type { Store, StoreCall, StoreOp } from '../model/store.ts'
 import type { ResilienceCounters } from '../model/store-health.ts'
 import { type JoinedObservers, notify } from '../observers/join-observers.ts'
 import { isSluiceError, SluiceError } from '../options/errors.ts'
 import { onOneLine, quote } from '../options/options.ts'
 import { warnOnce } from '../options/warn.ts'
 
-/** Counts the resilience events of a store, and tells the observers of its limiters. */
+/** Counts the resilience events of a store, and notifies its limiters' observers. */
 export class StoreMonitor {
   readonly counters: ResilienceCounters = {
     deadlinesMissed: 0,
@@ -19,12 +19,21 @@ export class StoreMonitor {
     unitsReconciled: 0,
     clockSkews: 0,
   }
-  readonly #observers = new Map<unknown, (event: ResilienceEvent) => void>()
+  readonly #observers = new Map<object, (event: ResilienceEvent) => void>()
+  readonly #callObservers = new WeakMap<Store, WeakSet<object>>()
   #missed = 0
 
-  /** @param identity by which it is known: limiters that share an observer have it told once */
-  observe(observer: (event: ResilienceEvent) => void, identity: unknown): void {
+  /** @param identity identifies the observer: limiters may share it, and it gets each event once */
+  observe(observer: (event: ResilienceEvent) => void, identity: object): void {
     this.#observers.set(identity, observer)
+  }
+
+  observeCalls(store: Store, observer: (call: StoreCall) => void, identity: object): void {
+    const known = this.#callObservers.get(store) ?? new WeakSet()
+    this.#callObservers.set(store, known)
+    if (known.has(identity)) return
+    known.add(identity)
+    store.telemetry?.observeCalls?.((call) => notify(observer, call))
   }
 
   tell(event: ResilienceEvent): void {
@@ -32,7 +41,7 @@ export class StoreMonitor {
     for (const observer of this.#observers.values()) notify(observer, event)
   }
 
-  /** Counts a check whose deadline has passed. All deadlines that pass at once are one event. */
+  /** Counts a missed deadline. Deadlines that pass at the same time are one event. */
   tellMissed(): void {
     this.#missed += 1
     if (this.#missed > 1) return
@@ -56,7 +65,7 @@ export class StoreMonitor {
   }
 }
 
-/** Returns what tells of each request that the store failed; one warning, if nobody observes. */
+/** Returns a function that reports store failures: to observers, or else as one warning. */
 export function failureReporter(
   { onStoreError }: Pick<JoinedObservers<never>, 'onStoreError'>,
   failureMode: FailureMode,
@@ -74,7 +83,7 @@ export function failureReporter(
   }
 }
 
-/** The error of a store, as limiters reject with it. */
+/** Returns the error with which limiters reject if the store failed. */
 export function storeError(error: unknown): SluiceError {
   if (isSluiceError(error)) return error
   const reason = error instanceof Error ? error.message : quote(error)

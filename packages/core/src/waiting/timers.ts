@@ -11,6 +11,25 @@ export function monotonicMs(): number {
   return performance.now()
 }
 
+/** A moment by both clocks of this process, in ms. */
+export interface Moment {
+  /** A clock that never steps, and that may stand still while the machine is suspended. */
+  readonly monotonicMs: number
+  readonly wallMs: number
+}
+
+export function momentNow(): Moment {
+  return { monotonicMs: monotonicMs(), wallMs: Date.now() }
+}
+
+export function later(moment: Moment, ms: number): Moment {
+  return { monotonicMs: moment.monotonicMs + ms, wallMs: moment.wallMs + ms }
+}
+
+export function hasPassed(end: Moment, now: Moment): boolean {
+  return now.monotonicMs >= end.monotonicMs || now.wallMs >= end.wallMs
+}
+
 /** The part of an `AbortSignal` that waits need; every runtime has one. */
 export interface StopSignal {
   readonly aborted: boolean
