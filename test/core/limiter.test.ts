@@ -37,7 +37,7 @@ describe('consume, peek and charge', () => {
     const limiter = createCheckLimiter({ limit: 5, window: '1m' })
     for (const method of ['refund', 'release', 'renew'] as const) {
       const asked = limiter[method](decision as never)
-      await expect(asked).rejects.toThrow(/^decision must be a decision of consume or charge/)
+      await expect(asked).rejects.toThrow(/^decision must be a decision from consume or charge/)
     }
   })
 

@@ -168,7 +168,7 @@ describe('options', () => {
     [{ policies: [] }, 'policies must be an array of 1 to 64 policies, but is an array of 0'],
     [{ policies: good }, 'policies must be an array'],
     [{ policies: Array.from({ length: 65 }, () => good) }, 'policies must be an array of 1 to 64'],
-    [{ policies: [good], limit: 5 }, 'limit stands beside policies'],
+    [{ policies: [good], limit: 5 }, 'limit is shorthand for a single policy'],
     [{}, 'no policy: give limit and window'],
     [undefined, 'createLimiter must be a plain object'],
     [

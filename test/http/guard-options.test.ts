@@ -57,10 +57,10 @@ it.each<Wrong>([
     /^routes\['\/a'\]: message and handler cannot be combined/,
   ],
   [{ ...good, defaultLimit: 5 }, /^defaultLimit must be left out/],
-  [{ ...good, policies: [good] }, /limit stands beside policies/],
+  [{ ...good, policies: [good] }, /limit is shorthand for a single policy/],
   [
     { policies: [1, 2].map((limit) => ({ ...good, limit, name: 'a' })) },
-    /'a' stands twice/,
+    /have the name 'a'/,
     'SLUICE_POLICY_DUPLICATE',
   ],
   // Values of policies: core tries the others.

@@ -398,7 +398,7 @@ describe('a fallback of the user', () => {
   it('cannot be the store itself', () => {
     const store = memoryStore()
     const make = () => limit({ store, fallback: store })
-    expect(make).toThrow(/^fallback must be a memoryStore\(\) of its own/)
+    expect(make).toThrow(/^fallback must be a memoryStore\(\) other than the store/)
   })
 })
 

@@ -95,7 +95,7 @@ class Debt {
   }
 }
 
-/** As many as a memory store has keys. The store never counts the older debts, which are dropped. */
+/** As many as a memory store has keys. Older debts are dropped: the store never counts them. */
 const maxDebts = 100_000
 
 /** Units admitted while the store was unavailable, by policy and key. */

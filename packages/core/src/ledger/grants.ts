@@ -8,22 +8,21 @@ import { Alarm, endsWithin, later, type Moment, momentNow, monotonicMs } from '.
 import { type HotKey, HotPolicy, idleMs } from './hot-policy.ts'
 import type { StoreWay } from './local-units.ts'
 
-/** The part of a grant's life that is left when it is closed, so that unspent units come back. */
+/** Share of a grant's lifetime that is left when it is closed, so that unspent units return. */
 const closingShare = 1 / 8
 
-/** Number of keys whose grants are closed together at the end of a limiter. */
+/** Number of keys per round of requests when a limiter closes, and maximum time (ms) for all. */
 const closedAtOnce = 100
-/** The longest time (ms) for that. */
 const closingMs = 2_000
 
-/** Spends grants for the hot keys of a store, and asks the store for more. */
+/** Spends grants for the hot keys of a store, and requests more. */
 export class Grants {
   readonly counters: GrantCounters = { taken: 0, spent: 0, returned: 0, lapsed: 0 }
   readonly #isAway: () => boolean
   readonly #policies = new Map<Policy, HotPolicy>()
   readonly #alarm = new Alarm(() => this.#sweep())
 
-  /** @param isAway tells whether the store is away: then it is asked for no grants */
+  /** @param isAway returns whether the store is unavailable: then no grants are requested */
   constructor(isAway: () => boolean) {
     this.#isAway = isAway
   }
@@ -34,13 +33,9 @@ export class Grants {
     return size
   }
 
-  /**
-   * Answers checks by grants, and asks about the others alone. If one of the others denies, the
-   * units come back to their grants.
-   */
+  /** Answers checks from grants. If another check of the request denies, the units come back. */
   decider(way: StoreWay): Decider {
-    /** A denied request takes nothing. */
-    function notTaken(outcome: Outcome): Outcome {
+    function untake(outcome: Outcome): Outcome {
       const { receipt, remaining = 0, limit } = outcome
       if (!receipt) return outcome
       const isBack = giveBack(receipt, receipt.check.cost, way.change) === true
@@ -51,18 +46,18 @@ export class Grants {
       const here = checks.map((check) => this.#answer(op, check, way))
       const askAndRefill = (others: readonly Check[]): MaybePromise<Decision> => {
         const decision = next(op, others, request)
-        // Last: the process must not hold units that its own request needs.
+        // Requested last: a grant must not hold the units that this request needs.
         for (const { policy, key } of op === 'consume' ? others : []) {
           const hot = this.#policies.get(policy)?.keys.get(key)
           if (hot) this.#refill(hot, momentNow())
         }
         return decision
       }
-      return decideOthers(checks, here, askAndRefill, notTaken)
+      return decideOthers(checks, here, askAndRefill, untake)
     }
   }
 
-  /** Answers a check by a grant, and spends the units of a `consume`. */
+  /** Answers a check from a grant. A `consume` spends its units. */
   #answer(op: DecidingOp, check: Check, way: StoreWay): Outcome | undefined {
     const { policy, cost } = check
     if (policy.prefetchMs === 0 || op === 'charge' || check.digest !== undefined) return undefined
@@ -85,16 +80,13 @@ export class Grants {
     return hot.outcomeOf(check, new Receipt(check, 0, undefined, grant))
   }
 
-  /**
-   * Closes the grants of keys that are reset. Returns the checks with the grants that the store
-   * needs.
-   */
+  /** Closes the grants of keys to reset, and adds them to the checks. */
   forget(checks: readonly Check[]): readonly ResetCheck[] {
     return checks.map((check) => {
       const closed = [...this.#policies.values()].flatMap(({ policy, keys }) => {
         if (policy.id !== check.policy.id) return []
         if (check.digest === undefined) return keys.get(check.key)?.forget() ?? []
-        // The store alone knows which key it is.
+        // Only the store knows the key.
         for (const hot of keys.values()) hot.close(() => true)
         return []
       })
@@ -103,15 +95,15 @@ export class Grants {
   }
 
   /**
-   * Returns all units of a store that are not spent: of some keys at a time, so that neither this
-   * process nor Redis stands still. Units that are not returned within two seconds lapse.
+   * Returns all unspent units to a store, a few keys at a time, so that neither this process nor
+   * Redis is blocked. Units that are not returned within two seconds lapse.
    */
   async close(store: Store): Promise<void> {
     const closed: HotKey[] = []
     for (const { policy, way, keys } of this.#policies.values()) {
       if (way.store !== store) continue
       for (const hot of keys.values()) {
-        // With their true units: nothing is reset.
+        // The requests below report what was spent, since nothing is reset.
         hot.forget()
         if (hot.closed.length > 0) closed.push(hot)
       }
@@ -122,7 +114,7 @@ export class Grants {
       const some = closed.splice(0, closedAtOnce)
       const now = momentNow()
       const answers = some.map((hot) => this.#request(hot, 0, now))
-      // The store itself settles the last ones.
+      // Closing the store waits for the last ones.
       if (closed.length > 0) await endsWithin(Promise.all(answers), untilMs - monotonicMs())
     }
   }
@@ -134,10 +126,10 @@ export class Grants {
     return added
   }
 
-  /** Asks for a grant when less than half of one is left. */
+  /** Requests a grant when less than half of one is left. */
   #refill(hot: HotKey, now: Moment): void {
     const nowMs = now.monotonicMs
-    // A rest that is too small for one request would only delay the next grant.
+    // A remainder that is too small for one request would only delay the next grant.
     if (hot.left > 0 && hot.left < hot.meanCost(nowMs)) hot.close(() => true)
     if (hot.pending ? nowMs < hot.pending.endsAt.monotonicMs : nowMs < hot.askAfterMs) return
     const { left } = hot
@@ -161,7 +153,7 @@ export class Grants {
     const { closed } = hot.request(id, lifeMs, now)
     const terms = { id, lifeMs, divisor, closed }
     const check: GrantCheck = { policy, key, cost: units, limit, terms }
-    // After an answer with few units, or none, the key is left alone for a while.
+    // If the answer grants few units or none, nothing is requested for a while.
     if (units > 0) hot.askAfterMs = now.monotonicMs + lifeMs / 2
     this.#time()
 
@@ -184,16 +176,16 @@ export class Grants {
       if (units > 0 && 2 * granted >= units) hot.askAfterMs = 0
       const answeredAt = momentNow()
       if (!grant || granted >= hot.meanCost(answeredAt.monotonicMs)) return
-      // If it stayed held, the next request would be denied for it.
+      // Too small for a request: if this process kept it, the next request would be denied.
       hot.close((each) => each === grant)
       void this.#request(hot, 0, answeredAt)
     }
     const isReturning = sent.some(({ mustBeSent }) => mustBeSent)
-    // The next request of the key asks the store, and finds out why it failed.
+    // The key's next request calls the store, and reports why it fails.
     return promised(() => way.grant(check, isReturning)).then(onAnswer, () => hot.fail(id))
   }
 
-  /** Sees to it that the next sweep is early enough for all policies. */
+  /** Schedules the next sweep early enough for all policies. */
   #time(): void {
     if (this.#policies.size === 0) return
     let delayMs = idleMs
@@ -203,7 +195,7 @@ export class Grants {
     this.#alarm.within(Math.max(1, delayMs))
   }
 
-  /** Closes grants that end soon, so that their units come back. */
+  /** Closes grants that end soon, so that their units return. */
   #sweep(): void {
     const now = momentNow()
     const nowMs = now.monotonicMs
@@ -212,7 +204,7 @@ export class Grants {
       const soon = later(now, hotPolicy.policy.prefetchMs * closingShare)
       for (const hot of hotPolicy.keys.values()) {
         this.counters.lapsed += hot.dropEnded(now)
-        // Nobody takes units back from a store that is away: they can be spent until the end.
+        // An unavailable store takes no units back, so they can be spent until the end.
         if (!isAway) hot.close((grant) => grant.hasEnded(soon))
         if (!hot.pending && hot.closed.some(({ mustBeSent }) => mustBeSent)) {
           const isDue = nowMs >= hot.askAfterMs && hot.isSpent(nowMs)
@@ -227,7 +219,7 @@ export class Grants {
   }
 }
 
-/** Ids have to differ among the grants of one key that are alive at one time. */
+/** Returns an id that differs from those of the key's other current grants. */
 export function randomId(): number {
   return 1 + Math.floor(Math.random() * (Number.MAX_SAFE_INTEGER - 1))
 }

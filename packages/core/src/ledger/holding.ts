@@ -6,10 +6,10 @@ import { LocalUnits } from './local-units.ts'
 export class OwnGrant extends LocalUnits {
   readonly id: number
   readonly units: number
-  /** Its end by both clocks. The earlier one counts. */
+  /** Its end by both clocks, whichever comes first. */
   readonly endsAt: Moment
   spent = 0
-  /** True once nothing more is learned of it: the store has answered, or its end has passed. */
+  /** True once its fate is known: the store has answered, or the grant has ended. */
   isOver = false
   readonly #counters: GrantCounters
 
@@ -25,7 +25,7 @@ export class OwnGrant extends LocalUnits {
     return this.units - this.spent
   }
 
-  /** False for a grant that was spent whole: the store records it by itself. */
+  /** False for a fully spent grant: the store records it on its own. */
   get mustBeSent(): boolean {
     return this.left > 0 || this.units === 0
   }
@@ -44,7 +44,7 @@ export class OwnGrant extends LocalUnits {
   }
 }
 
-/** A grant that the store was asked for. */
+/** A grant requested from the store. */
 interface PendingGrant {
   readonly id: number
   /** The end of the grant, counted from before the request was sent. */
@@ -52,11 +52,11 @@ interface PendingGrant {
   readonly closed: readonly OwnGrant[]
 }
 
-/** The grants of one key at this process: all rules of who may spend what. */
+/** This process's grants for one key: all rules about who may spend what. */
 export class Holding {
-  /** The grants that may be spent, in the order in which they were taken. */
+  /** Grants that may be spent, oldest first. */
   open: OwnGrant[] = []
-  /** Closed grants that the store has not confirmed. Nothing is spent of them any more. */
+  /** Closed grants that the store has not confirmed. They are no longer spent. */
   closed: OwnGrant[] = []
   pending: PendingGrant | undefined = undefined
   readonly #counters: GrantCounters
@@ -71,7 +71,7 @@ export class Holding {
     return left
   }
 
-  /** Spends units of one grant, and returns it; `undefined` when no grant has enough. */
+  /** Spends units of one grant, and returns it; `undefined` if no grant has enough. */
   spend(units: number, now: Moment): OwnGrant | undefined {
     const grant = this.find(units, now)
     if (grant) grant.spent += units
@@ -84,8 +84,8 @@ export class Holding {
   }
 
   /**
-   * Drops what has ended. The store records such a grant whole, so its unspent units are lost. That
-   * holds also if nobody knows whether the store learned in time that it is closed.
+   * Drops ended grants. The store records them as fully spent, unless it learned in time that they
+   * were closed.
    * @returns the number of unspent units
    */
   dropEnded(now: Moment): number {
@@ -103,7 +103,7 @@ export class Holding {
     return lapsed
   }
 
-  /** Closes the open grants that a condition holds for: their unspent units can come back. */
+  /** Closes the open grants that meet a condition, so that their unspent units can return. */
   close(mustClose: (grant: OwnGrant) => boolean): void {
     if (!this.open.some(mustClose)) return
     this.closed.push(...this.open.filter(mustClose))
@@ -111,9 +111,9 @@ export class Holding {
   }
 
   /**
-   * Notes that a call asks the store for a grant, and reports the closed ones. Call it before the
-   * request is sent, with the time of that moment.
-   * @param lifeMs the life of the grant at the store
+   * Records a request for a grant, which reports the closed ones. Call it right before the request
+   * is sent.
+   * @param lifeMs lifetime of the grant in the store
    */
   request(id: number, lifeMs: number, now: Moment): Pick<GrantTerms, 'closed'> {
     const endsAt = ownEnd(lifeMs, now)
@@ -122,16 +122,16 @@ export class Holding {
     return { closed: this.closed.map((grant) => ({ id: grant.id, spent: grant.spent })) }
   }
 
-  /** Finds the one closed grant that a receipt of the store would be for. */
+  /** Returns the closed grant that the store's receipt would be for, if there is just one. */
   get soleSpent(): OwnGrant | undefined {
     const [grant, ...others] = this.closed.filter(({ spent }) => spent > 0)
-    // The store may have recorded one that was reported before, at another time.
+    // If it was reported before, the store may have recorded it at another time.
     return others.length === 0 && grant?.isSent === false ? grant : undefined
   }
 
   /**
-   * Notes the answer of the store. An answer that nobody waits for any more changes nothing.
-   * @returns the grant; `undefined` for none
+   * Records the store's answer. An outdated answer changes nothing.
+   * @returns the grant, if there is one
    */
   answer(id: number, units: number, now: Moment): OwnGrant | undefined {
     const { pending } = this
@@ -145,10 +145,7 @@ export class Holding {
     return grant
   }
 
-  /**
-   * Notes that no answer has come. The store may have granted the units all the same, so they are
-   * returned with the next request.
-   */
+  /** Records a missing answer. The store may have made the grant: the next request returns it. */
   fail(id: number): void {
     if (this.pending?.id !== id) return
     this.closed.push(new OwnGrant(id, 0, this.pending.endsAt, this.#counters))
@@ -156,7 +153,7 @@ export class Holding {
   }
 
   /**
-   * Closes everything, for a reset of the key: units spent before count no more.
+   * Closes everything for a reset of the key. Units spent before it no longer count.
    * @returns the grants to return, with nothing spent
    */
   forget(): readonly ClosedGrant[] {
@@ -166,10 +163,10 @@ export class Holding {
   }
 }
 
-/** The share by which the clock of the store may run faster than the clock of this process. */
+/** Share by which the store's clock may run faster than this process's clock. */
 const clockDrift = 0.01
 
-/** Returns the end of a grant that the store is asked for now, as its process keeps it. */
+/** Returns when this process stops spending a grant that it requests now. */
 export function ownEnd(lifeMs: number, now: Moment): Moment {
   return later(now, lifeMs - Math.max(2, Math.ceil(lifeMs * clockDrift)))
 }

@@ -7,23 +7,23 @@ import { SpaceSaving } from '../runtime/hot-keys.ts'
 import { Holding } from './holding.ts'
 import type { StoreWay } from './local-units.ts'
 
-/** Number of keys that the sketch surely lists. */
+/** Number of keys in the sketch. */
 const sketchSize = 1_000
-/** Number of keys that this process takes grants for. */
+/** Maximum number of keys with grants in this process. */
 const maxHotKeys = 10_000
-/** The requests that a grant has to be worth. */
+/** Minimum number of requests that a grant must be good for. */
 const leastRequests = 10
 const secondMs = 1_000
-/** Time without a request after which a policy without hot keys is forgotten. */
+/** Time (ms) without requests after which a policy without hot keys is dropped. */
 export const idleMs = 2_000
 
-/** The hot keys of one policy at this process, found by a sketch. */
+/** The hot keys of one policy in this process, found by a sketch. */
 export class HotPolicy {
   readonly policy: Policy
   readonly way: StoreWay
   readonly counters: GrantCounters
   readonly keys: Map<string, HotKey> = new Map()
-  /** The least requests of a hot key. */
+  /** Minimum requests per second of a hot key. */
   readonly leastASecond: number
   readonly #seen = new SpaceSaving(sketchSize)
   #seenSinceMs = Number.NEGATIVE_INFINITY
@@ -35,12 +35,12 @@ export class HotPolicy {
     this.leastASecond = Math.max(leastRequests, (leastRequests * secondMs) / policy.prefetchMs)
   }
 
-  /** Tells whether nothing would be lost without it: the sketch too has seen no key of late. */
+  /** Returns whether it can be dropped: the sketch has seen no key recently either. */
   isIdle(nowMs: number): boolean {
     return this.keys.size === 0 && nowMs - this.#seenSinceMs >= idleMs
   }
 
-  /** Counts a key that is not hot. Returns it once it is: a grant would be worth its request. */
+  /** Counts a request of a key that is not hot. Returns the key if that makes it hot. */
   see(check: Check, nowMs: number): HotKey | undefined {
     const { key, cost } = check
     if (cost === 0) return undefined
@@ -57,29 +57,29 @@ export class HotPolicy {
   }
 }
 
-/** The requests of a second, and their units. */
+/** Requests per second, and their units. */
 interface Rate {
   requests: number
   units: number
 }
 
-/** A key that this process takes grants for. */
+/** A key with grants in this process. */
 export class HotKey extends Holding {
   readonly key: string
-  /** The limit of the last request. Only grants that were taken under it may be spent. */
+  /** The limit of the last request. Grants taken under another limit are not spent. */
   limit: number
-  /** The answer to the last request for a grant. */
+  /** The store's last answer to a request for a grant. */
   lastAnswer: Granted | undefined = undefined
-  /** No grant is asked for before this time, in ms of the monotonic clock. */
+  /** No grant is requested before this monotonic time (ms). */
   askAfterMs = 0
-  /** Time at which a grant was last spent, in ms of the monotonic clock. */
+  /** Monotonic time (ms) at which a grant was last spent. */
   spentAtMs: number = Number.NEGATIVE_INFINITY
   readonly of: HotPolicy
   #startMs: number
   #now: Rate = { requests: 0, units: 0 }
   #before: Rate
 
-  /** @param seen the requests of the last second, and the present time */
+  /** @param seen the requests of the last second, and the current time */
   constructor(
     of: HotPolicy,
     { key, cost, limit }: Check,
@@ -93,7 +93,7 @@ export class HotKey extends Holding {
     this.#startMs = seen.nowMs
   }
 
-  /** The number that the remaining units are divided by, so that all processes get some. */
+  /** Divides the remaining units, so that all processes get some. */
   get divisor(): number {
     const { store, instances = store.fleet?.instances ?? 1 } = this.of.way
     return 2 * instances
@@ -106,7 +106,7 @@ export class HotKey extends Holding {
     this.#now.units += units
   }
 
-  /** The size of a grant: the units of its life at the present rate. */
+  /** The size of a grant: the units for its lifetime at the current rate. */
   unitsOfGrant(nowMs: number): number {
     const units = Math.ceil((this.#rate(nowMs).units * this.of.policy.prefetchMs) / secondMs)
     return Math.max(leastRequests * this.meanCost(nowMs), units)
@@ -116,7 +116,7 @@ export class HotKey extends Holding {
     return this.#rate(nowMs).requests >= this.of.leastASecond / 2
   }
 
-  /** Tells whether its grants were spent so lately that the next one will be spent too. */
+  /** Returns whether grants were spent so recently that the next one will be spent too. */
   isSpent(nowMs: number): boolean {
     return this.isHot(nowMs) && nowMs - this.spentAtMs < this.of.policy.prefetchMs / 4
   }
@@ -126,26 +126,20 @@ export class HotKey extends Holding {
     return requests === 0 ? 1 : Math.ceil(units / requests)
   }
 
-  /**
-   * Closes the grants that were taken under another limit: a grant is spent only under its own.
-   * Limits that take turns must not cost a request for a grant each time.
-   */
+  /** Closes the grants of another limit. Alternating limits must not cost one request each. */
   changeLimit(limit: number, nowMs: number): void {
     this.limit = limit
     this.close(() => true)
     this.askAfterMs = nowMs + this.of.policy.prefetchMs / 2
   }
 
-  /** Forgets the key if it is not hot any more. */
+  /** Drops the key if it is no longer hot. */
   cool(nowMs: number): void {
     const isInUse = this.pending || this.open.length > 0 || this.closed.length > 0
     if (!isInUse && !this.isHot(nowMs)) this.of.keys.delete(this.key)
   }
 
-  /**
-   * The outcome of a check that a grant has answered. Units that others have taken since are
-   * unknown.
-   */
+  /** The outcome of a check answered from a grant. Units that others took since are unknown. */
   outcomeOf(check: Check, receipt: Receipt | undefined): Outcome {
     const remaining = (this.lastAnswer?.remaining ?? 0) + this.left
     const resetMs = remaining === 0 ? (this.lastAnswer?.resetMs ?? 0) : 0

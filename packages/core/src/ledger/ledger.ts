@@ -3,16 +3,16 @@ import { BoundedMap } from '../runtime/bounded-map.ts'
 import { Alarm } from '../waiting/timers.ts'
 
 /**
- * The accounts of one kind of units that this process has admitted and the store has not counted,
- * by policy and key. Each kind has a bound of its own, so that a flood of strikes forgets no debt.
+ * Accounts by policy and key for one kind of units that this process has admitted and the store has
+ * not counted. Each kind has its own bound, so that a flood of strikes drops no debts.
  */
 export abstract class Ledger<Account> extends BoundedMap<Account> {
   readonly #due = new Set<Account>()
   readonly #alarm: Alarm
 
   /**
-   * @param mustStay tells whether an account is kept beyond the bound @default none
-   * @param mayLose false if the process must not end before what is due was reported to the store
+   * @param mustStay returns whether an account is kept beyond the bound @default none
+   * @param mayLose false if the process must not exit before it has reported what is due
    */
   constructor(bound: number, mustStay?: (account: Account) => boolean, mayLose = true) {
     super(bound, mustStay)
@@ -24,9 +24,9 @@ export abstract class Ledger<Account> extends BoundedMap<Account> {
   }
 
   protected abstract open(check: Check): Account
-  /** Tells the store of the units of an account that it does not know of, if there are some. */
+  /** Reports an account's unreported units to the store, if there are any. */
   protected send(_account: Account): void {
-    // Debts are paid by whoever takes them.
+    // For debts: those who take them pay them.
   }
 
   find({ policy, key }: CountedKey): Account | undefined {
@@ -41,14 +41,14 @@ export abstract class Ledger<Account> extends BoundedMap<Account> {
     return account
   }
 
-  /** Drops an account. Units that the store does not know are lost. */
+  /** Drops an account. Unreported units are lost. */
   drop(key: CountedKey): void {
     const account = this.find(key)
     if (account) this.#due.delete(account)
     this.delete(key.policy.id, key.key)
   }
 
-  /** Tells the store of an account within `delayMs`, together with the others that are due. */
+  /** Reports an account to the store within `delayMs`, together with the others that are due. */
   flushWithin(delayMs: number, account: Account): void {
     if (this.#due.has(account)) return
     this.#due.add(account)

@@ -11,52 +11,48 @@ import type { Decision } from '../model/decision.ts'
 import type { Granted, Store } from '../model/store.ts'
 import type { MaybePromise } from '../runtime/maybe-promise.ts'
 
-/** The way of one limiter to the store. */
+/** A limiter's access to its store. */
 export interface StoreWay {
   readonly store: Store
-  /** The number of processes that share the limits, if the user has pinned it. */
+  /** The number of processes that share the limits, if the user has set it. */
   readonly instances: number | undefined
-  /** Takes units without asking; in this process while the store is away. */
+  /** Takes units unconditionally; in this process while the store is unavailable. */
   charge(check: Check): MaybePromise<Decision>
   readonly change: ChangeAtStore
   /**
    * Returns units of closed grants, and takes a grant.
-   * @param isReturning whether units come back, so that denials of the key are forgotten
+   * @param isReturning whether units come back, which ends the cached denials of the key
    */
   grant(check: GrantCheck, isReturning: boolean): MaybePromise<readonly Granted[]>
 }
 
-/**
- * Units of one key that were admitted here, and that the store learns of together. A key may have
- * several of them.
- */
+/** Units of one key that were admitted here, and that are reported to the store together. */
 export abstract class LocalUnits implements Home {
-  /** True once they were reported to the store: their number is final. */
+  /** True once they were sent to the store: their number is final. */
   isSent = false
-  /** Units that came back between telling the store and its answer. */
+  /** Units that came back between the report to the store and its answer. */
   #late = 0
   #recorded: Receipt | undefined
   #next: LocalUnits | undefined = undefined
 
-  /** @param recorded the receipt, for units that the store has counted already */
+  /** @param recorded the receipt, if the store has counted them already */
   constructor(recorded?: Receipt) {
     this.#recorded = recorded
   }
 
-  /** The receipt for the units: of the store, or of local memory in its place. */
+  /** The receipt for the units: from the store, or from local memory in its place. */
   get recorded(): Receipt | undefined {
     return this.#whole().#recorded
   }
 
-  /** True when units that come back do not become free here. */
+  /** True if units that come back are no longer free here. */
   protected get isFinal(): boolean {
     return this.isSent
   }
 
-  /** Notes that units came back before they were reported. */
   protected abstract free(units: number): void
 
-  /** While the answer of the store is awaited, units wait for it, and come back after it. */
+  /** Gives units back now, or after the store's answer if it is pending. */
   giveBack({ cost }: Pick<Held, 'cost'>, changeAtStore: ChangeAtStore): MaybePromise<boolean> {
     const whole = this.#whole()
     if (whole !== this) return whole.giveBack({ cost }, changeAtStore)
@@ -69,22 +65,19 @@ export abstract class LocalUnits implements Home {
     return true
   }
 
-  /** Notes where the units were recorded, if they were, and gives back what waits for that. */
+  /** Records the store's answer, and gives back the units that waited for it. */
   settle(recorded: Receipt | undefined, changeAtStore: ChangeAtStore): void {
     this.#recorded = recorded
     if (recorded && this.#late > 0) void giveBack(recorded, this.#late, changeAtStore)
   }
 
-  /**
-   * Continues as a part of other units, since the store could not be reached. Returns the units
-   * that came back meanwhile.
-   */
+  /** Merges into other units, after a failed report. Returns the units that came back meanwhile. */
   joinTo(others: LocalUnits): number {
     this.#next = others
     return this.#late
   }
 
-  /** The units that these are a part of now. There may be one for each failure of the store. */
+  /** The units into which these were merged: after several failures, the end of a chain. */
   #whole(): LocalUnits {
     let whole: LocalUnits = this
     while (whole.#next) whole = whole.#next

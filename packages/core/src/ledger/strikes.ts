@@ -3,26 +3,26 @@ import { Ledger } from './ledger.ts'
 
 interface Tally {
   readonly check: Check
-  /** Strikes that the store has not counted yet. */
+  /** Strikes that were not sent to the store. */
   unsent: number
-  /** Strikes that are left before a block: as the store last said, less those counted since. */
+  /** Strikes left before a block, from the store's last answer minus those counted since. */
   left: number
 }
 
 const maxTallies = 10_000
 
 /**
- * Counts denials that were answered from memory and are strikes for a penalty. They are sent to the
- * store in bulk. So a flood of local denials leads to a block too.
+ * Counts the denials that this process answers itself as strikes for a penalty, and sends them to
+ * the store in bulk. So a flood of such denials leads to a block too.
  */
 export class Strikes extends Ledger<Tally> {
   readonly #ttlMs: number
   readonly #charge: (check: Check) => Promise<void>
 
   /**
-   * @param ttlMs the longest delay until the store gets them; a tenth of the penalty's window,
-   * where that is shorter
-   * @param charge has the store count the strikes of a check; its cost is their number
+   * @param ttlMs maximum delay before they are sent; a tenth of the penalty's window if that is
+   * shorter
+   * @param charge sends a check whose cost is the number of strikes
    */
   constructor(ttlMs: number, charge: (check: Check) => Promise<void>) {
     super(maxTallies)
@@ -40,16 +40,15 @@ export class Strikes extends Ledger<Tally> {
     if (cost > 0) void this.#charge({ ...tally.check, cost })
   }
 
-  /** Notes how many strikes the store has left for a key before it blocks it. */
+  /** Records how many strikes a key has left before the store blocks it. */
   learn(check: Check, left: number): void {
     const tally = this.of(check)
     tally.left = left - tally.unsent
   }
 
   /**
-   * Tells whether the next strike leads to a block, as far as is known. The request that causes it
-   * asks the store, which knows how long the block lasts. Requests that come before the answer are
-   * answered from memory.
+   * Returns whether the next strike probably leads to a block. Then that request calls the store,
+   * which knows how long the block lasts. Requests before its answer are denied from memory.
    */
   isNextLast(check: Check): boolean {
     const tally = this.of(check)
@@ -65,7 +64,7 @@ export class Strikes extends Ledger<Tally> {
     this.flushWithin(Math.min(this.#ttlMs, Math.ceil(check.policy.windowMs / 10)), tally)
   }
 
-  /** Tells the store of the strikes of some keys, before it is asked about these keys. */
+  /** Sends the strikes of keys, before the store decides checks of these keys. */
   flushKeys(checks: readonly Check[]): void {
     if (!this.hasDue) return
     for (const check of checks) {

@@ -14,7 +14,7 @@ class Batch extends LocalUnits {
   /** The check with the largest limit of the requests. */
   check: Check
   units = 0
-  /** Time at which they were reported to the store, in ms of the monotonic clock. */
+  /** Monotonic time (ms) at which they were sent. */
   sentAtMs = 0
   readonly #key: KnownKey
 
@@ -33,46 +33,42 @@ class Batch extends LocalUnits {
 interface LastAnswer extends Pick<Outcome, 'limit'> {
   readonly remaining: number
   readonly resetMs: number
-  /** The number of the question: later questions have higher numbers. */
+  /** The number of the call to the store: later calls have higher numbers. */
   readonly number: number
   readonly atMs: number
 }
 
-/** The last known state of a key, and the units that this process took since. */
+/** The last known state of a key, and the units that this process has taken since. */
 class KnownKey {
-  /** The way of the last limiter that used the key. */
+  /** The last limiter that used the key. */
   way: StoreWay | undefined = undefined
-  /** Units that were admitted here, and of which the store has not said that it counts them. */
+  /** Units admitted here that the store has not confirmed. */
   uncounted = 0
-  /** The most of them, by the last request that the store was asked about. */
+  /** Their maximum, from the last check that the store decided. */
   maxUncounted = 0
-  /** The number of charges that are not answered. */
+  /** Number of unanswered charges. */
   awaited = 0
-  /** Units that were not reported to the store. */
   #open: Batch | undefined
-  /** Batches whose charge the store has not answered in time: they are debts. */
+  /** Batches whose charge was not answered in time: they are debts. */
   #owed: Batch[] = []
   #last: LastAnswer | undefined
-  /** The number of questions so far. */
-  #questions = 0
-  /** Answers to questions up to this number are too old to be learned. */
+  /** Number of calls to the store so far. */
+  #calls = 0
+  /** Answers to calls up to this number are too old to be learned. */
   #forgotten = 0
 
-  /** Units that were not reported to the store. */
+  /** Units that were not sent to the store. */
   get unsent(): number {
     return this.#open?.units ?? 0
   }
 
-  /**
-   * Answers a check by the last known state, without taking anything; `undefined` when the store
-   * has to be asked.
-   */
+  /** Answers a check from the last known state, and takes nothing. `undefined`: ask the store. */
   answer(check: Check): CheckOutcome | undefined {
     const last = this.#last
     const { cost, limit, policy } = check
     if (!last || last.limit !== limit || limit === 0) return undefined
     const elapsedMs = monotonicMs() - last.atMs
-    // Of what was known a window ago, nothing counts any more.
+    // Nothing that was known a window ago still counts.
     if (elapsedMs >= policy.windowMs) return undefined
     if (this.uncounted + cost > policy.maxUncounted) return undefined
     const remaining = last.remaining - this.uncounted
@@ -89,13 +85,13 @@ class KnownKey {
     return this.#open
   }
 
-  /** Notes that the store is asked. Returns the number of the question. */
-  nextQuestion(): number {
-    this.#questions += 1
-    return this.#questions
+  /** Returns the number of a call to the store that starts now. */
+  nextCall(): number {
+    this.#calls += 1
+    return this.#calls
   }
 
-  /** Takes the open batch out, to be sent to the store. */
+  /** Takes out the open batch, to be sent to the store. */
   takeBatch(): Batch | undefined {
     const batch = this.#open
     this.#open = undefined
@@ -106,27 +102,24 @@ class KnownKey {
     return batch
   }
 
-  /** Learns the state of the key from an answer, unless a later answer is known. */
+  /** Learns the key's state from an answer, unless a later one is known. */
   learn(number: number, { limit, remaining, resetMs }: Outcome): void {
     if (remaining === undefined || number <= this.#forgotten) return
     if (this.#last && number < this.#last.number) return
     this.#last = { limit, remaining, resetMs: resetMs ?? 0, number, atMs: monotonicMs() }
   }
 
-  /**
-   * Notes the answer to a batch. Without one it is a debt, and counts as uncounted until the debt
-   * is paid or has expired.
-   */
+  /** Records the answer to a batch. Without one, it stays uncounted until its debt ends. */
   answered(batch: Batch, number: number, outcome: Outcome | undefined): void {
     this.awaited -= 1
     if (outcome) this.uncounted -= batch.units
     else this.#owed.push(batch)
-    // Nobody knows whether an answer that came earlier was given before or after this charge.
+    // An answer that came earlier may have been given before or after this charge.
     if (!outcome || (this.#last && number < this.#last.number)) this.forget()
     else this.learn(number, outcome)
   }
 
-  /** Lets go of debts that were paid, or of which nothing counts any more. */
+  /** Drops the debts that were paid or no longer count. */
   settleDebts(isPaid: (receipt: Receipt) => boolean): void {
     if (this.#owed.length === 0) return
     const nowMs = monotonicMs()
@@ -141,30 +134,30 @@ class KnownKey {
     this.forget()
   }
 
-  /** Forgets the state. Answers that are awaited will not be learned either. */
+  /** Forgets the state, and ignores the answers of current calls. */
   forget(): void {
     this.#last = undefined
-    this.#forgotten = this.#questions
+    this.#forgotten = this.#calls
   }
 }
 
-/** The state of the store, as this process knows it. */
+/** The store's state, as far as this process knows it. */
 interface StoreState {
-  /** Tells whether failure modes decide some requests at least. */
+  /** Returns whether failure modes decide at least some requests. */
   isAway(): boolean
-  /** Tells whether the store counts units by now that were charged while it was away. */
+  /** Returns whether the store has counted units that were charged while it was unavailable. */
   isPaid(receipt: Receipt): boolean
 }
 
-/** Number of keys whose last known state is kept. Keys with uncounted units are kept besides. */
+/** Number of keys whose state is kept. Keys with uncounted units are kept in addition. */
 const maxKeys = 10_000
 
-/** Time (ms) for which units are collected, so that one charge of a key carries many of them. */
+/** Time (ms) for which a key's units are collected for one charge. */
 const collectMs = 5
 
 /**
- * Decides requests by the last known state of their keys, and tells the store afterwards. Of each
- * key at most `maxUncounted` units are admitted that the store has not confirmed.
+ * Decides requests from the last known state of their keys, and updates the store afterwards. It
+ * admits at most `maxUncounted` units of a key that the store has not confirmed.
  */
 export class UncountedUnits extends Ledger<KnownKey> {
   readonly #store: StoreState
@@ -174,7 +167,7 @@ export class UncountedUnits extends Ledger<KnownKey> {
     this.#store = store
   }
 
-  /** Returns the units that the store has not confirmed, and the bound that is in force. */
+  /** Returns the units that the store has not confirmed, and their current bound. */
   reading(instances = 1): Pick<StoreHealth, 'uncountedUnits' | 'uncountedBound'> {
     let uncountedUnits = 0
     let most = 0
@@ -188,7 +181,7 @@ export class UncountedUnits extends Ledger<KnownKey> {
 
   forget(changed: readonly CountedKey[]): void {
     for (const each of changed) {
-      // The store alone knows which key a digest is of.
+      // Only the store knows the key of a digest.
       const keys = each.digest === undefined ? [this.find(each)] : this.values()
       for (const key of keys) {
         if (!key) continue
@@ -202,14 +195,14 @@ export class UncountedUnits extends Ledger<KnownKey> {
     for (const key of this.values()) this.flush(key)
   }
 
-  /** Decides by the last known states of keys, and learns from the answers of the store. */
+  /** Decides from the last known states of keys, and learns from the store's answers. */
   decider(way: StoreWay): Decider {
     return (next) => (op, checks, request) => {
       const outcomes = this.#answer(op, checks, way)
       if (outcomes) return decisionOf(outcomes, checks, 'store')
       const learners = checks.map((check) => this.#learnerOf(check, way))
       return andThen(next(op, checks, request), (decision) => {
-        // A denial may be a remembered one, with numbers of an older answer.
+        // A denial may be a cached one, with the numbers of an older answer.
         if (decision.source !== 'store' || !decision.allowed) return decision
         for (const [index, outcome] of decision.outcomes.entries()) learners[index]?.(outcome)
         return decision
@@ -217,7 +210,7 @@ export class UncountedUnits extends Ledger<KnownKey> {
     }
   }
 
-  /** Decides a request by the last known states, if nothing of it needs the store. */
+  /** Decides a request from the last known states, if none of its checks needs the store. */
   #answer(op: DecidingOp, checks: readonly Check[], way: StoreWay): Outcome[] | undefined {
     if (op === 'charge' || this.#store.isAway()) return undefined
     const outcomes: CheckOutcome[] = []
@@ -239,10 +232,7 @@ export class UncountedUnits extends Ledger<KnownKey> {
     return outcomes
   }
 
-  /**
-   * Notes that the store is asked about a check, and tells it of all units of the key before.
-   * Returns what learns from its answer.
-   */
+  /** Sends the key's units before the store decides a check. Returns what learns the answer. */
   #learnerOf(check: Check, way: StoreWay): ((answer: Outcome) => void) | undefined {
     if (!hasUncounted(check)) return undefined
     const key = this.of(check)
@@ -250,14 +240,11 @@ export class UncountedUnits extends Ledger<KnownKey> {
     this.flush(key)
     key.settleDebts(this.#store.isPaid)
     key.maxUncounted = check.policy.maxUncounted
-    const number = key.nextQuestion()
+    const number = key.nextCall()
     return (answer) => key.learn(number, answer)
   }
 
-  /**
-   * Tells the store of the units of a key a moment later, or now if they are half of the
-   * units that may be uncounted. While one charge is under way, units wait for its answer.
-   */
+  /** Sends the key's units soon, or now if they are half of the maximum; one charge at a time. */
   #collect(key: KnownKey): void {
     if (key.awaited > 0 || key.unsent === 0) return
     if (2 * key.unsent >= key.maxUncounted) this.flush(key)
@@ -273,9 +260,9 @@ export class UncountedUnits extends Ledger<KnownKey> {
     const { way } = key
     if (!batch || !way) return
     const { policy, key: name, limit } = batch.check
-    const number = key.nextQuestion()
+    const number = key.nextCall()
     const check = { policy, key: name, limit, cost: batch.units }
-    // If nobody can count, the memory of this process is full too.
+    // It fails only if the memory of this process is full too.
     const charged = promised(() => way.charge(check)).catch(() => undefined)
     void charged.then((decision) => {
       const outcome = decision?.outcomes[0]

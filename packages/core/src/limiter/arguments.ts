@@ -14,7 +14,7 @@ export interface CostOptions {
   cost?: number | undefined
 }
 
-/** Options of `reserve`. `cost` is for the policies without `reserve`. */
+/** Options of `reserve`. `cost` applies to policies without `reserve`. */
 export interface ReserveOptions extends CostOptions {
   /** Units that are held of each policy with `reserve`: a whole number ≥ 1. */
   units: number
@@ -35,10 +35,10 @@ export interface PeekOptions extends CostOptions {
   limits?: Readonly<Record<string, number | typeof unlimited>>
 }
 
-/** A check to peek at. Without a limit, that of the key's last request is looked up. */
+/** A check to peek at. Without a limit, the limit of the key's last request applies. */
 export type Look = Omit<Check, 'limit'> & { readonly limit: number | undefined }
 
-/** Reads the options of `peek`. `lookOf` adds the limit to look under, without its headroom. */
+/** Reads the options of `peek`. `lookOf` adds the limit, without its headroom. */
 export function readPeekOptions(
   options: PeekOptions,
   policies: readonly Policy[],
@@ -59,7 +59,7 @@ export function readPeekOptions(
     cost,
     lookOf(check) {
       const look = { ...check, limit: limitOf(check.policy) }
-      // A digest does not tell whether its key is among the enforced share, so any share counts.
+      // Nobody knows whether the key of a digest is in the enforced share, so any share counts.
       return check.digest === undefined
         ? look
         : { ...look, shadow: check.policy.enforcedShare === 0 }
@@ -68,26 +68,26 @@ export function readPeekOptions(
 }
 
 /**
- * A key, or the digest of one. Digests stand for keys in logs, among the top keys and in Redis, so
- * that an action needs no identity.
+ * A key, or its digest. Logs, top keys and Redis show digests instead of keys, so actions do not
+ * require an identity.
  */
 export type KeyOrDigest = string | { readonly digest: string }
 
 export type Keyed = Pick<Check, 'key' | 'digest'>
 
-/** Finds the key of an action; `undefined` if the store holds nothing of the digest. */
+/** Finds the key of an action; `undefined` if the store does not have the digest. */
 export function keyedBy(key: KeyOrDigest, store: Store): MaybePromise<Keyed | undefined> {
   if (typeof key !== 'object' || key === null) return { key: checkedKey(key) }
   knownFields(key, 'the key', ['digest'])
   const { digest } = key
   if (typeof digest !== 'string' || !/^[\w-]{22}$/.test(digest)) {
     const label = { option: 'digest', code: 'SLUICE_KEY_INVALID' } as const
-    throw invalid(label, digest, 'the 22 characters of a digest, as topKeys and onDecision have it')
+    throw invalid(label, digest, 'the 22 characters of a digest, as in topKeys and onDecision')
   }
   if (store.keys?.keyFor) return store.keys.keyFor(digest)
   throw new SluiceError(
     'SLUICE_KEY_INVALID',
-    'this store cannot find keys by their digest (redisStore with digest: false is one); give the key itself',
+    'this store cannot find keys by digest (nor can redisStore with digest: false); give the key itself',
   )
 }
 
@@ -104,7 +104,7 @@ export function checkedKey(key: unknown): string {
   )
 }
 
-/** Makes a check of each policy for one key. */
+/** Returns a check of each policy for one key. */
 export function checksOf(
   policies: readonly Policy[],
   keyed: Keyed,
@@ -121,17 +121,16 @@ export function checkOf(policy: Policy, { key, digest }: Keyed, cost: number): C
   return { policy, key, digest, cost, limit: policy.limit }
 }
 
-/** @throws SluiceError when a limiter has no penalty */
 function somePenalty(penalty: Policy | undefined): Policy {
   if (penalty) return penalty
   throw new SluiceError(
     'SLUICE_PENALTY_MISSING',
-    `this limiter has no penalty, so none of its requests asks for blocks; set penalty: { after: 'never' } for blocks by hand alone, or ` +
+    `this limiter has no penalty, so it cannot block keys; set penalty: { after: 'never' } for manual blocks only, or ` +
       `penalty: { after: 10, within: '1m', for: '5m' }`,
   )
 }
 
-/** @throws SluiceError when there is no penalty, the duration is none, or the key is unknown */
+/** @throws SluiceError if there is no penalty, or the duration or the key is invalid */
 export function blockOf(
   penalty: Policy | undefined,
   keyed: Keyed | undefined,
@@ -146,7 +145,7 @@ export function blockOf(
   )
 }
 
-/** Returns the check to reset for `unblock`. @throws SluiceError when there is no penalty */
+/** Returns the check to reset for `unblock`. @throws SluiceError if there is no penalty */
 export function unblocking(
   penalty: Policy | undefined,
   keyed: Keyed | undefined,
@@ -174,6 +173,6 @@ export function readReserveOptions(
   }
   throw new SluiceError(
     'SLUICE_OPTION_INVALID',
-    'reserve: no policy of the limiter has reserve: true; give it to a policy with the algorithm sliding-log or fixed-window',
+    'reserve: no policy of the limiter has reserve: true; set it on a policy with the algorithm sliding-log or fixed-window',
   )
 }

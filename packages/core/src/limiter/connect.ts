@@ -8,7 +8,6 @@ import { type SharedStore, sharedStoreOf } from '../resilience/shared-store.ts'
 import { failureReporter } from '../resilience/store-monitor.ts'
 import type { LimiterOptions, LimiterSetup } from './limiter-options.ts'
 
-/** A limiter as it stands between its observers and its store. */
 interface Connection {
   readonly road: Road
   readonly caller: Caller
@@ -16,7 +15,7 @@ interface Connection {
   readonly shared: SharedStore
 }
 
-/** Connects a limiter with its store and its observers. */
+/** Connects a limiter to its store and its observers. */
 export function connect(options: LimiterOptions, setup: LimiterSetup): Connection {
   const { policies, penalty, store, failureMode, notesLimits } = setup
   const all = penalty ? [...policies, penalty] : policies
@@ -31,7 +30,7 @@ export function connect(options: LimiterOptions, setup: LimiterSetup): Connectio
     region: store.region,
     storeHealth: () => shared.health(store),
   }
-  // Each observer hears of a store once, whatever the number of limiters.
+  // An observer of several limiters gets the events of their store once.
   for (const each of observerList(options)) {
     if (each.onResilience) shared.monitor.observe(each.onResilience.bind(each), each)
     if (each.onStoreCall) shared.monitor.observeCalls(store, each.onStoreCall.bind(each), each)

@@ -27,21 +27,21 @@ import { type LimiterOptions, setUpLimiter } from './limiter-options.ts'
 import { type Peeked, peekAt } from './peek.ts'
 
 /**
- * Makes a limiter.
+ * Creates a limiter.
  * @example
  * const limiter = createLimiter({ limit: 100, window: '1m' })
  * const decision = await limiter.consume('user:42')
- * @throws SluiceError when an option is unknown, missing or out of range
+ * @throws SluiceError if an option is unknown, missing or out of range
  */
 export function createLimiter(options: LimiterOptions): Limiter {
   return createCheckLimiter(options)
 }
 
 /**
- * Makes a limiter for callers that make checks themselves.
- * @param limitsPerRequest tells for each policy whether its limit comes with the checks, so that
- * `limit` only stands in. Further ones are of policies of other limiters
- * @throws SluiceError when an option is unknown, missing or out of range
+ * Creates a limiter for callers that create checks themselves.
+ * @param limitsPerRequest for each policy, whether its limit comes with the checks and `limit` is
+ * only a placeholder. Further values are for policies of other limiters
+ * @throws SluiceError if an option is unknown, missing or out of range
  */
 export function createCheckLimiter(
   options: LimiterOptions,
@@ -98,7 +98,7 @@ export function createCheckLimiter(
 
   const blockChecks = (checks: readonly BlockCheck[]) => overwrite({ op: 'block', checks })
 
-  /** Acts on a key at once if the store can, so that it decides later calls after this one. */
+  /** Acts synchronously if the store can, so that later calls are decided after this one. */
   function actOn(
     key: KeyOrDigest,
     act: (keyed: Keyed | undefined) => MaybePromise<boolean>,
@@ -106,7 +106,7 @@ export function createCheckLimiter(
     return promised(() => andThen(keyedBy(key, store), act))
   }
 
-  /** Of the penalty too, where it has a say: a denied request is one strike, whatever it costs. */
+  /** Includes the penalty: a denied request is one strike, whatever its cost. */
   function allChecksOf(keyed: Keyed, costs?: CostOptions): readonly Check[] {
     const checks = checksOf(policies, keyed, costs)
     return penalty ? [...checks, checkOf(penalty, keyed, 1)] : checks
@@ -134,7 +134,7 @@ export function createCheckLimiter(
     unblock: (key) => actOn(key, (keyed) => resetChecks(unblocking(penalty, keyed))),
     storeHealth: () => shared.health(store),
     async close() {
-      // A request right after the call meets a store that is closed.
+      // Requests that follow this call find the store closed.
       const closing = [reservations.close(), road.close()]
       if (closing.some((work) => work)) await Promise.all(closing)
       await store.close?.()
@@ -142,5 +142,5 @@ export function createCheckLimiter(
   }
 }
 
-/** Key of a question about a digest that the store does not hold: it is answered as a new key. */
+/** Key that stands for a digest that the store does not have: it is answered like a new key. */
 const nobody = '@digest'

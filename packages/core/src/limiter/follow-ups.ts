@@ -18,9 +18,9 @@ type Share = (check: Check, left: number) => number
 
 const leases: Share = (check, left) => (isLease(check) ? left : 0)
 
-/** Returns the methods that change what decisions hold, in shadow policies too. */
+/** Returns the methods that change what decisions hold, including shadow policies. */
 export function followUps(atStore: ChangeAtStore): Pick<Limiter, 'refund' | 'release' | 'renew'> {
-  /** Changes the units that the store has counted by one call, all others where they stand. */
+  /** Changes units in their accounts. One call changes all that the store has counted. */
   function change(
     op: 'refund' | 'release' | 'renew',
     all: readonly Held[],
@@ -92,7 +92,7 @@ function together<T>(values: readonly MaybePromise<T>[]): MaybePromise<readonly 
 
 function heldBy(decision: Decision, share: Share, hold: typeof held): readonly Held[] {
   if (!Array.isArray(decision?.outcomes)) {
-    throw invalid({ option: 'decision' }, decision, 'a decision of consume or charge')
+    throw invalid({ option: 'decision' }, decision, 'a decision from consume or charge')
   }
   const all: Held[] = []
   for (const { receipt } of decision.outcomes) {

@@ -24,7 +24,7 @@ import { checkTogether, policyList } from '../policy/policy-list.ts'
 import { registerPolicies } from '../policy/policy-registry.ts'
 import type { CallingLimiter } from '../resilience/pending-ask.ts'
 
-/** The options of a limiter beside its policies and observers. */
+/** The options of a limiter, apart from its policies and observers. */
 class LimiterTable {
   /**
    * Blocks keys that are denied too often, or that `limiter.block` names. It costs one more key a
@@ -79,11 +79,11 @@ export interface LimiterSetup extends Omit<CallingLimiter, 'onFailure'> {
   readonly policies: readonly Policy[]
   readonly penalty: Policy | undefined
   readonly fallback: MemoryStore | undefined
-  /** Tells whether some checks bring their own limits. */
+  /** True if some checks have their own limits. */
   readonly notesLimits: boolean
 }
 
-/** The options of a limiter beside its policies; layers above take them too. */
+/** The options of a limiter, apart from its policies. Guards have them too. */
 export const limiterFields: readonly string[] = [...Object.keys(new LimiterTable()), 'observers']
 
 /** Checks the options of a limiter, and fills in the defaults. */
@@ -98,7 +98,7 @@ export function setUpLimiter(
     options,
     (name) => name,
   )
-  // A penalty alone needs no policies: such a limiter lets every key pass that is not blocked.
+  // A penalty needs no policies: then every key passes that is not blocked.
   const isAlone = penalty && givenFields(options, ['policies', ...policyFields]).length === 0
   const listed = isAlone ? [] : policyList<PolicyOptions>(options)
   const policies = listed.map(([policy, where], index) => {
@@ -121,11 +121,11 @@ export function setUpLimiter(
   }
 }
 
-/** Any other store could grow without end, or be away itself. */
+/** Any other store could grow without bound, or be unavailable itself. */
 function fallbackOf(fallback: unknown, store: Store): MemoryStore | undefined {
   if (fallback === undefined) return undefined
   if (isMemoryStore(fallback) && fallback !== store) return fallback
-  const legal = 'a memoryStore() of its own, which is bounded, and is not the store itself'
+  const legal = 'a memoryStore() other than the store itself'
   throw invalid({ option: 'fallback' }, fallback, legal)
 }
 

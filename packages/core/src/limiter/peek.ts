@@ -11,26 +11,26 @@ import type { Look } from './arguments.ts'
 
 /**
  * The outcome of a policy for a request that was not made. If the limit depends on the request and
- * is unknown, all that follows from it is `undefined`: there is no verdict.
+ * is unknown, so is everything that follows from it: there is no verdict.
  */
 export interface PeekedOutcome extends Omit<Outcome, 'allowed' | 'limit' | 'retryAfterMs'> {
   readonly allowed: boolean | undefined
   readonly limit: number | undefined
-  /** Units that count now, or strikes; the limit at most. `undefined` when unknown. */
+  /** Units or strikes that count now; at most the limit. `undefined` if unknown. */
   readonly used: number | undefined
   readonly retryAfterMs: number | undefined
 }
 
 /** The answer of `peek`. */
 export interface Peeked extends Omit<Decision, 'allowed' | 'outcomes'> {
-  /** `undefined` if a limit is unknown, and no policy surely denies. */
+  /** `undefined` if a limit is unknown and no policy certainly denies. */
   readonly allowed: boolean | undefined
   readonly outcomes: readonly PeekedOutcome[]
 }
 
 /**
  * Peeks at checks.
- * @param decide the road of a limiter @default the store, without a failure mode
+ * @param decide decides as a limiter does @default the store, without a failure mode
  */
 export function peekAt(
   looks: readonly Look[],
@@ -42,11 +42,11 @@ export function peekAt(
     const { policy } = look
     const limit = look.limit ?? appliedLimitsOf(store).of(look)
     if (limit === undefined) unknown.add(policy)
-    // Under a limit that nobody reaches, the rest shows what is used.
+    // Under a limit that nobody reaches, the remaining units show what is used.
     return { ...look, limit: limit ?? maxUnits(policy) }
   })
   return andThen(decide('peek', checks), (decision) => {
-    // A region knows its own part of the units, and a fallback those of this process.
+    // A region knows only its part of the units, and a fallback those of this process.
     const isWhole = decision.source === 'store' && store.region === undefined
     const outcomes = decision.outcomes.map((outcome): PeekedOutcome => {
       const used = isWhole ? usageOf(outcome).used : undefined
@@ -57,7 +57,7 @@ export function peekAt(
       return { ...outcome, ...unknownVerdict, allowed, used: isBucket ? undefined : used }
     })
     if (outcomes.every(({ limit }) => limit !== undefined)) return { ...decision, outcomes }
-    // Only a denial is the tightest, whatever the unknown limits are.
+    // Only a denial is certainly the tightest, under any value of the unknown limits.
     const denial = decision.allowed ? -1 : bindingIndex(decision.outcomes, checks)
     const { allowed, limit, remaining } = outcomes[denial] ?? unknownVerdict
     return { ...decision, outcomes, allowed, limit, remaining }

@@ -24,10 +24,10 @@ export type OptionsOf<Table> = {
     : never
 }
 
-/** Options that may be left out, or be `undefined`. */
+/** Options that may be omitted or `undefined`. */
 export type Optional<T> = { [Field in keyof T]?: T[Field] | undefined }
 
-/** Fields that are left out. */
+/** Fields that must be omitted. */
 export type Without<Field extends string> = { [field in Field]?: undefined }
 
 /** The effective values: checked, with defaults. */

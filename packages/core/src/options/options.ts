@@ -111,7 +111,7 @@ export function knownFields(options: unknown, where: string, known: readonly str
   }
 }
 
-/** The fields of options, of those that are asked for. An option of `undefined` is not given. */
+/** Returns those of the fields that the options have. An option of `undefined` does not count. */
 export function givenFields(
   options: object,
   fields: readonly string[],

@@ -4,13 +4,13 @@ import { SluiceError } from '../options/errors.ts'
 import { givenFields, invalid } from '../options/options.ts'
 import { policyFields } from './policy.ts'
 
-/** All policies of a request are decided in one step, which has to stay short. */
+/** All policies of a request are decided in one step, which must stay short. */
 const mostPolicies = 64
 
 /**
- * The policies of options: the listed ones, or the one that the top-level fields are shorthand for.
- * Each comes with its path for messages ('' at the top level).
- * @typeParam P the options of a policy, which a layer above may have widened
+ * Returns the listed policies, or the one that the top-level fields are shorthand for. Each comes
+ * with its path for messages ('' at the top level).
+ * @typeParam P the options of a policy, which a layer above may extend
  */
 export function policyList<P extends object>(
   options: { readonly policies?: readonly P[] | undefined },
@@ -33,23 +33,23 @@ export function policyList<P extends object>(
   if (shorthand[0]) {
     throw new SluiceError(
       'SLUICE_OPTION_INVALID',
-      `${shorthand[0][0]} stands beside policies, but is shorthand for a single one: move it into a policy`,
+      `${shorthand[0][0]} is shorthand for a single policy, so it cannot be combined with policies: move it into a policy`,
     )
   }
   return policies.map((policy: P, index) => [policy, `policies[${index}]`] as const)
 }
 
 /**
- * Checks policies that are decided together. A request that waits in a queue would hold a lease all
- * the while, and so keep others from running.
- * @throws SluiceError when two have one name, or work against each other
+ * Checks policies that are decided together. A request that waits in a queue would hold a lease,
+ * and so keep others from running.
+ * @throws SluiceError if two have one name, or work against each other
  */
 export function checkTogether(policies: readonly Policy[]): void {
   for (const [index, { named, id, name }] of policies.entries()) {
     if (!named || policies.findIndex((other) => other.id === id) === index) continue
     throw new SluiceError(
       'SLUICE_POLICY_DUPLICATE',
-      `policies: the name '${name}' stands twice in one limiter; give each policy a name of its own`,
+      `policies: two policies of one limiter have the name '${name}'; give each policy its own name`,
     )
   }
   const counting = policies.find(
@@ -58,7 +58,7 @@ export function checkTogether(policies: readonly Policy[]): void {
   if (counting && policies.some(({ thenReset }) => thenReset)) {
     throw new SluiceError(
       'SLUICE_POLICY_COMBINATION',
-      `policies: '${counting.name}' counts the requests that a block denies, so its key cannot begin anew after it; leave countDenied or penalty.thenReset out`,
+      `policies: '${counting.name}' counts the requests that a block denies, so a block cannot reset its keys; leave out countDenied or penalty.thenReset`,
     )
   }
   const queue = policies.find((policy) => algorithmOf(policy).delayMs)
@@ -67,6 +67,6 @@ export function checkTogether(policies: readonly Policy[]): void {
   throw new SluiceError(
     'SLUICE_POLICY_COMBINATION',
     `policies: '${queue.name}' (${queue.algorithm}) holds requests, which would occupy '${leases.name}' (${leases.algorithm}) while they ` +
-      `wait; put the queue into a limiter of its own, before the other one`,
+      `wait; put the queue in a separate limiter, before the other one`,
   )
 }

@@ -7,7 +7,7 @@ import { type Denials, denialsOf, forgetting } from './denials.ts'
 import { type AskOwner, type CallingLimiter, type Deadlines, PendingAsk } from './pending-ask.ts'
 import type { SharedStore } from './shared-store.ts'
 
-/** The store as one limiter uses it: with a deadline, a breaker and a failure mode. */
+/** A store as one limiter uses it: with a deadline, a breaker and a failure mode. */
 export class Caller implements StoreWay, AskOwner {
   readonly store: CallingLimiter['store']
   readonly instances: CallingLimiter['instances']
@@ -32,9 +32,9 @@ export class Caller implements StoreWay, AskOwner {
   readonly decide: Decide = (op, checks, request) => {
     const ask = new PendingAsk(op, checks, this, request)
     const { outage, changes, fallback } = this.#shared
-    // Each by its name: a loop over watches of several shapes costs half as much as the decision.
+    // No loop over the watches: with their several shapes, it costs half as much as the decision.
     if (request && this.#shared.timedOut.has(request)) {
-      // All calls for one request wait for one deadline together.
+      // All calls for one request share one deadline.
       const decision = outage.decideWithout(ask)
       changes.payFor(ask)
       return decision
@@ -56,17 +56,17 @@ export class Caller implements StoreWay, AskOwner {
 
   readonly change: ChangeAtStore = (op, held) => this.#shared.changes.change(op, held, this)
 
-  /** @throws or rejects when the store failed or is away: nothing was changed here either */
+  /** @throws or rejects if the store failed or is unavailable: then nothing changes here either */
   overwrite(change: ManualChange): Promise<readonly boolean[]> {
     return this.#shared.changes.overwrite(change, this)
   }
 
-  /** Tells whether the store may be asked. Then it must be asked. */
+  /** Returns whether the store may be called. If so, it must be called. */
   mayAsk(checks: readonly Check[]): boolean {
     return this.#shared.outage.mayAsk({ checks, caller: this })
   }
 
-  /** Renews and takes grants within the deadline. Rejects when the store failed. */
+  /** Renews and takes grants within the deadline. Rejects if the store failed. */
   async hold(check: GrantCheck, isReturning: boolean): Promise<Granted | undefined> {
     const { outage, monitor } = this.#shared
     const asking = () =>
@@ -75,7 +75,7 @@ export class Caller implements StoreWay, AskOwner {
     return answer
   }
 
-  /** @param failure why the store did not answer: it is not asked again for the request */
+  /** @param failure why the store did not answer: it is not called again for the request */
   decideWithout(check: Check, request: object, failure: unknown): Decision {
     const ask = new PendingAsk('consume', [check], this, request)
     if (failure !== undefined) {
@@ -108,7 +108,7 @@ export class Caller implements StoreWay, AskOwner {
     return this.#decidedHere(outcomes, ask)
   }
 
-  /** Returns the decision of outcomes for which no server was asked, and so none was probed. */
+  /** Returns the decision of outcomes found without a server call, which cannot be a probe. */
   #decidedHere(outcomes: readonly Outcome[], { checks }: PendingAsk): Decision {
     this.#shared.outage.breaker.withdraw()
     return decisionOf(outcomes, checks, 'store')
@@ -124,7 +124,7 @@ export class Caller implements StoreWay, AskOwner {
   onAnswer(ask: PendingAsk, found: readonly Outcome[]): void {
     const { outage, changes, fallback } = this.#shared
     try {
-      // The store has answered while it was asked: nobody waits for a promise yet.
+      // The store has answered synchronously: nobody waits for a promise yet.
       if (ask.dueAt === 0) {
         ask.answer(this.#decidedHere(found, ask))
         return
@@ -140,7 +140,7 @@ export class Caller implements StoreWay, AskOwner {
       outage.succeed(this, ask.askedAt)
       ask.answer(answer)
     } catch (error) {
-      // A store that answers nonsense.
+      // The store's answer is invalid.
       this.onError(ask, error)
     }
   }
@@ -148,7 +148,7 @@ export class Caller implements StoreWay, AskOwner {
   onError(ask: PendingAsk, error: unknown): void {
     ask.leave()
     if (!ask.meanwhile) ask.answer(this.#decideAfterFailure(error, ask, false))
-    // Nobody knows if the store took the units, so they stay a debt.
+    // The store may have taken the units. They stay a debt.
     else this.#shared.changes.answeredLate(ask, [])
   }
 

@@ -10,13 +10,13 @@ import type { OutageWatch } from './outage-watch.ts'
 import type { CallingLimiter, Deadlines, PendingAsk } from './pending-ask.ts'
 import type { StoreMonitor } from './store-monitor.ts'
 
-/** Time (ms) for a reset or a block, which no request waits for: it asks the store twice. */
+/** Deadline (ms) of a reset or block: no request waits for it, and it calls the store twice. */
 const controlMs = 1_000
 
-/** The most debts, or deferred changes, that are sent at once: the store has other traffic too. */
+/** Number of debts or deferred changes sent at once: the store has other traffic too. */
 const atOnce = 100
 
-/** The most changes that wait. The oldest are dropped: units and leases expire by themselves. */
+/** Number of changes that may wait. Older ones are dropped: units and leases expire anyway. */
 const maxDeferred = 10_000
 
 interface ChangesOptions {
@@ -26,7 +26,7 @@ interface ChangesOptions {
   deadlinesOf(durationMs: number): Deadlines
 }
 
-/** Changes what a store has counted, and tells a store that is back what was decided without it. */
+/** Changes what a store has counted, and reports to it what was decided without it. */
 export class Changes {
   readonly #options: ChangesOptions
   /** Refunds and releases that wait until the store is back. */
@@ -36,7 +36,7 @@ export class Changes {
     this.#options = options
   }
 
-  /** Returns whether anything was there, or all of it for `renew`. False if the store failed. */
+  /** Returns whether anything (for `renew`, everything) was there; false if the store failed. */
   async change(
     op: 'refund' | 'release' | 'renew',
     checks: readonly Held[],
@@ -55,12 +55,12 @@ export class Changes {
     }
   }
 
-  /** @throws or rejects when the store failed or is away: nothing was changed here either */
+  /** @throws or rejects if the store failed or is unavailable: then nothing changes here either */
   async overwrite(change: ManualChange, caller: CallingLimiter): Promise<readonly boolean[]> {
     if (!this.#options.outage.isClosed) {
       throw new SluiceError(
         'SLUICE_NOT_DONE',
-        `the store is away, so the ${change.op} was not done; try again when it is back (storeHealth tells)`,
+        `the store is unavailable, so the ${change.op} was not done; try again once storeHealth().isAway is false`,
       )
     }
     const changed = await this.#inTime(change, caller)
@@ -69,8 +69,8 @@ export class Changes {
   }
 
   /**
-   * @throws or rejects when the store failed or was late. It may still give back and renew units,
-   * but changes nothing else any more, if it keeps the deadlines of control calls
+   * @throws or rejects if the store failed or was late. It may still give back and renew units, but
+   * a store that supports control calls no longer resets or blocks keys
    */
   async #inTime(change: Change, caller: CallingLimiter): Promise<readonly boolean[]> {
     const { op } = change
@@ -91,9 +91,9 @@ export class Changes {
   }
 
   /**
-   * Handles the charge of a late answer. It is kept when the request was admitted meanwhile, and
-   * given back when it was refused.
-   * @param found none if there will be no answer
+   * Handles the charge of a late answer: keeps it if the request was admitted meanwhile, and gives
+   * it back otherwise.
+   * @param found empty if there will be no answer
    */
   answeredLate(ask: PendingAsk, found: readonly Outcome[]): void {
     const { debts } = this.#options.fallback
@@ -116,21 +116,20 @@ export class Changes {
 
   #keeps(receipt: Receipt, local: Receipt | undefined, { op, meanwhile }: PendingAsk): boolean {
     if (!meanwhile?.allowed && op !== 'charge') return false
-    // Either a local lease runs for the request, or nobody would end the lease of the store.
+    // A local lease runs for the request, or nobody would end the store's lease.
     if (algorithmOf(receipt.check.policy).counts === 'leases') return false
     if (meanwhile?.source !== 'fallback') return true
-    // A debt that was given back or paid meanwhile must not be paid twice.
+    // If the debt was given back or paid meanwhile, it must not be paid twice.
     return local !== undefined && this.#options.fallback.debts.cancelDoubtful(local, receipt)
   }
 
-  /** Tells the store of all that was admitted without it. */
+  /** Reports everything that was admitted without the store. */
   async payAll(store: Store): Promise<void> {
     void this.#doDeferred(store)
     const { debts } = this.#options.fallback
     while (debts.size > 0 && this.#options.outage.isClosed) {
       const dues = debts.takeSome(atOnce)
-      // A debt that the store does not take now is paid with the next request of its key, or after
-      // the next outage.
+      // The rest is paid with the next request of each key, or after the next outage.
       if (dues.length === 0 || !(await this.#pay(store, dues))) break
     }
   }
@@ -142,14 +141,14 @@ export class Changes {
     }
   }
 
-  /** Pays the certain debts of the keys of a request, if the store is there. */
+  /** Pays the certain debts of a request's keys, if the store is available. */
   payFor({ checks, caller }: PendingAsk): void {
     if (!this.#options.outage.isClosed) return
     const dues = checks.flatMap((check) => this.#options.fallback.debts.take(check) ?? [])
     if (dues.length > 0) void this.#pay(caller.store, dues)
   }
 
-  /** Makes a change now. Units that cannot be given back stay taken, which admits no more. */
+  /** Makes a change now. If it fails, units stay taken, which is safe. */
   async #change(store: Store, change: Change): Promise<boolean> {
     try {
       return (await applyChange(store, change)).includes(true)
@@ -158,7 +157,7 @@ export class Changes {
     }
   }
 
-  /** Charges debts, and tells of it. Returns false if the store did not take all. */
+  /** Charges debts, and notifies observers. Returns false if the store did not take all. */
   async #pay(store: Store, dues: readonly Due[]): Promise<boolean> {
     const paid = await Promise.all(dues.map((due) => this.#charge(store, due)))
     const keys = paid.filter(Boolean).length
@@ -167,7 +166,7 @@ export class Changes {
     return !paid.includes(undefined)
   }
 
-  /** Charges a debt. Returns the units; `undefined` when the store failed, and the debt stays. */
+  /** Charges a debt. Returns the units; `undefined` if the store failed: then the debt stays. */
   async #charge(store: Store, due: Due): Promise<number | undefined> {
     const units = this.#options.fallback.unitsOwed(due)
     if (units === 0) return 0
@@ -177,7 +176,7 @@ export class Changes {
       due.part.settle(outcome?.receipt, (op, checks) => this.#change(store, { op, checks }))
       return units
     } catch {
-      // The next request finds out whether the store answers.
+      // The next request finds out whether the store is available.
       this.#options.fallback.debts.oweAgain({ ...due, units })
       return undefined
     }

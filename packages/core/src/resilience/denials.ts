@@ -14,21 +14,21 @@ import type { PendingAsk } from './pending-ask.ts'
 interface Denial {
   readonly check: Check
   readonly outcome: Outcome
-  /** Time at which the store was asked: it cannot have decided earlier. */
+  /** Time of the call: the store cannot have decided earlier. */
   readonly askedAt: number
-  /** Time at which the answer came: the store cannot have decided later. */
+  /** Time of the answer: the store cannot have decided later. */
   readonly answeredAt: number
-  /** Number of changes to keys at the time when the store was asked. */
+  /** Number of changes to keys at the time of the call. */
   readonly changes: number
 }
 
 const maxDenials = 10_000
 
 /**
- * Denials that still hold, so that a flood of refused requests costs the store nothing. Once a
- * policy has denied a key, it denies the key until `retryAfterMs` have passed. Exceptions: units
- * are given back, the key is reset, or the limit is raised. Changes by this process count at once,
- * those by other processes within `StoreDenials.ttlMs`.
+ * Caches denials, so that a flood of refused requests costs the store nothing. Once a policy has
+ * denied a key, it denies it for `retryAfterMs`, unless units are given back, the key is reset, or
+ * the limit is raised. Such changes take effect at once in this process, and within
+ * `StoreDenials.ttlMs` in others.
  */
 export class Denials {
   readonly #ttlMs: number
@@ -38,7 +38,7 @@ export class Denials {
   readonly #changed = new BoundedMap<number>(maxDenials)
   readonly #strikes: Strikes
   #changes = 0
-  /** The number of changes when all keys were taken for changed. */
+  /** The value of `#changes` when all keys may have changed. */
   #allChanged = 0
 
   constructor(store: Store, ttlMs: number) {
@@ -49,7 +49,7 @@ export class Denials {
     this.#strikes = new Strikes(ttlMs, (check) => this.#charge(store, check))
   }
 
-  /** Returns the outcomes of a request that is denied for certain. Else the store is asked now. */
+  /** Returns the outcomes of a request that is certainly denied. Otherwise the store is called. */
   before(ask: PendingAsk): readonly Outcome[] | undefined {
     const { op, checks } = ask
     const denied =
@@ -58,12 +58,12 @@ export class Denials {
     if (op === 'charge') this.forget(checks)
     else if (this.#strikes.size > 0) this.#strikes.flushKeys(checks)
     ask.changes = this.#changes
-    // The deadlines note the time already, and a look at a clock costs a fifth of an ask.
+    // Deadlines record the time anyway, and reading a clock costs a fifth of an ask.
     if (this.#isSimulated) ask.simulatedMs = this.#now()
     return undefined
   }
 
-  /** Tells whether the store would deny a check for certain. */
+  /** Returns whether the store would certainly deny a check. */
   denies(check: Check): boolean {
     return this.#denials.size > 0 && this.#find(check, this.#now()) !== undefined
   }
@@ -76,12 +76,12 @@ export class Denials {
     for (const [index, check] of checks.entries()) {
       const outcome = outcomes[index]
       const { id } = check.policy
-      // A shard may have denied this key for units that another shard has given back since.
+      // One shard may have denied the key for units that another has given back since.
       if (outcome?.allowed) this.#denials.delete(id, check.key)
       if (!outcome || this.#isChangedSince(check, changes)) continue
       const { allowed, remaining } = outcome
       const { counts } = algorithmOf(check.policy)
-      // A lease may come back at any time, and a denial that counts itself has to reach the store.
+      // A lease may return at any time, and a denial that counts has to reach the store.
       if (!allowed && counts !== 'leases' && !mustBeCounted(check)) {
         this.#denials.set(id, check.key, { check, outcome, askedAt, answeredAt, changes })
       } else if (counts === 'strikes' && remaining !== undefined) {
@@ -93,7 +93,7 @@ export class Denials {
   /** Forgets the denials of keys whose units change. */
   forget(keys: readonly CountedKey[]): void {
     this.#changes += 1
-    // The digest alone is known of a key, so the store is asked about each key again.
+    // With only the digest of a key, any key may be the one.
     if (keys.some(({ digest }) => digest !== undefined)) {
       this.close()
       this.#allChanged = this.#changes
@@ -104,32 +104,32 @@ export class Denials {
     }
   }
 
-  /** Forgets the strikes of keys that are reset or blocked, too. */
+  /** Forgets the strikes too, for keys that are reset or blocked. */
   forgetAll(keys: readonly CountedKey[]): void {
     this.forget(keys)
     for (const key of keys) this.#strikes.drop(key)
   }
 
-  /** Tells the store of the strikes that it has not counted, and forgets all denials. */
+  /** Sends all strikes to the store, and forgets all denials. */
   close(): void {
     this.#strikes.flushDue()
     this.#denials.clear()
   }
 
-  /** Has the store count strikes. If the store fails, they are lost, and a block comes later. */
+  /** Counts strikes in the store. If it fails, they are lost, and a block comes later. */
   async #charge(store: Store, check: Check): Promise<void> {
     try {
       const [outcome] = await store.apply('charge', [check])
       if (outcome?.remaining) this.#strikes.learn(check, outcome.remaining)
-      // The key is blocked. The next request asks the store for the duration.
+      // The key is blocked. The next request gets the duration from the store.
       else this.forget([check])
     } catch {
-      // The next request that asks the store finds out how it is.
+      // The next call to the store handles the failure.
     }
   }
 
   #answerHere(checks: readonly Check[]): readonly Outcome[] | undefined {
-    // Penalties stand last, and come first here: a request that a penalty denies is no strike.
+    // Penalties come last, and first here: a request that a penalty denies is no strike.
     for (let index = checks.length - 1; index >= 0; index -= 1) {
       const check = checks[index]
       const denial = check && this.#denials.get(check.policy.id, check.key)
@@ -150,16 +150,16 @@ export class Denials {
     return denial && this.#covers(denial, check, nowMs) ? denial : undefined
   }
 
-  /** Counts a denial as strikes. Returns false if the store has to be asked about the penalties. */
+  /** Counts a denial as strikes. Returns false if the store has to decide the penalties. */
   #countStrikes(denial: Denial, checks: readonly Check[], nowMs: number): boolean {
     let struck: Check[] | undefined
     for (const check of checks) {
       if (!countsStrikes(check.policy)) continue
-      // The key may be blocked by now.
+      // The key may have been blocked since.
       if (this.#isChangedSince(check, denial.changes)) return false
       const block = this.#denials.get(check.policy.id, check.key)
       if (!check.policy.countDenied || (block && this.#covers(block, check, nowMs))) continue
-      // A block that was remembered may have ended.
+      // A known block may have ended.
       if (block || this.#strikes.isNextLast(check)) return false
       struck ??= []
       struck.push(check)
@@ -175,7 +175,7 @@ export class Denials {
     )
   }
 
-  /** Tells whether a denial holds for a check: at its limit, and for a cost that is not lower. */
+  /** Returns whether a denial holds for a check: same limit, and no lower cost. */
   #covers({ check: denied, outcome, askedAt }: Denial, check: Check, nowMs: number): boolean {
     if (check.policy !== denied.policy || check.key !== denied.key) return false
     if (check.limit !== denied.limit || check.cost < denied.cost) return false
@@ -184,7 +184,7 @@ export class Denials {
   }
 }
 
-/** Tells whether the store has to count each denial at once. Strikes may reach it later. */
+/** Returns whether the store has to count each denial at once. Strikes may reach it later. */
 function mustBeCounted({ policy }: Check): boolean {
   return policy.countDenied && !countsStrikes(policy)
 }
@@ -193,7 +193,7 @@ function countsStrikes(policy: Policy): boolean {
   return algorithmOf(policy).counts === 'strikes'
 }
 
-/** Returns a denial as of now. For a higher cost than the denied one, its wait is a lower bound. */
+/** Returns a denial as of now. For a higher cost than the denied one, the wait is a minimum. */
 function countedDown(
   { outcome: denied, answeredAt }: Denial,
   check: Check,
@@ -213,7 +213,7 @@ function countedDown(
 
 const known = processWide('@sluice/core/denials/2', () => new WeakMap<Store, Denials>())
 
-/** Returns the denials of a store, or `undefined` when none may be repeated. */
+/** Returns the cached denials of a store, or `undefined` if none may be cached. */
 export function denialsOf(store: Store): Denials | undefined {
   const { ttlMs = 0 } = store.denials ?? {}
   if (ttlMs === 0) return undefined
@@ -222,7 +222,7 @@ export function denialsOf(store: Store): Denials | undefined {
   return denials
 }
 
-/** Changes keys at a store, and forgets their denials. */
+/** Changes keys in a store, and forgets their denials. */
 export function applyChange(
   store: Store,
   change: Change,
@@ -232,7 +232,7 @@ export function applyChange(
   return forgetting(store, change.checks, () => store.change(change, cancellation), isManual)
 }
 
-/** Forgets the denials of keys when a store is asked to free units, and when it has answered. */
+/** Forgets the denials of keys before a call that frees units, and after its answer. */
 export function forgetting<T>(
   store: Store,
   keys: readonly CountedKey[],

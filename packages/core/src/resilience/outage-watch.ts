@@ -10,13 +10,13 @@ import { monotonicMs } from '../waiting/timers.ts'
 import type { CallingLimiter, PendingAsk } from './pending-ask.ts'
 import type { StoreMonitor } from './store-monitor.ts'
 
-/** The longest return of traffic, before jitter, by which a fleet does not return at once. */
-const longestRampMs = 2_000
+/** Maximum time (ms) for the return of traffic, and its jitter: a fleet must not return at once. */
+const maxRampMs = 2_000
 const rampJitter = 0.25
 
 const strictness: { readonly [mode in FailureMode]: number } = { open: 0, fallback: 1, closed: 2 }
 
-/** The wait for clients that were refused: nobody knows when the store will work again. */
+/** Wait (ms) of refused clients: nobody knows when the store will work again. */
 const unavailableRetryMs = 5_000
 
 const passAll = decisionOf([], [], 'open')
@@ -27,22 +27,22 @@ const refuseAll: Decision = {
   retryAfterMs: unavailableRetryMs,
 }
 
-/** The parts of a store that an outage concerns. */
+/** The parts of a store that an outage affects. */
 interface Concerned {
   readonly monitor: StoreMonitor
   readonly fallback: Fallback
-  /** The store is away: nobody waits for it any more. */
+  /** The store is unavailable: nobody waits for it any longer. */
   onAway(error: unknown): void
-  /** The store answers again, or all traffic is back: it can receive what it does not know. */
+  /** The store answers again, or all traffic is back: it can count what it missed. */
   onBack(caller: CallingLimiter): void
 }
 
-/** Has failure modes decide from the failure of a store until all traffic is back. */
+/** Lets failure modes decide from the failure of a store until all traffic is back. */
 export class OutageWatch {
   readonly breaker: CircuitBreaker = new CircuitBreaker()
   readonly #shared: Concerned
   #since: number | undefined
-  /** The gradual return of traffic, by a growing share of the keys, each of which moves once. */
+  /** The gradual return of traffic: a growing share of the keys. Each key returns once. */
   #ramp: { readonly startMs: number; readonly durationMs: number } | undefined
   #decisions = 0
 
@@ -54,17 +54,17 @@ export class OutageWatch {
     return this.#since !== undefined
   }
 
-  /** True when the store may be asked, and may receive what it has not counted. */
+  /** True if the store may be called, and may count what it missed. */
   get isClosed(): boolean {
     return this.breaker.state === 'closed'
   }
 
-  /** True when the last event of the store was an answer, or traffic returns to it. */
+  /** True if the store has answered last, or traffic is returning to it. */
   get isSound(): boolean {
     return this.breaker.isSound || (this.isUnderWay && this.isClosed)
   }
 
-  /** Tells whether the store may be asked. A probe has to be reported. */
+  /** Returns whether the store may be called. The end of a probe has to be reported. */
   mayAsk({ checks, caller }: Pick<PendingAsk, 'checks' | 'caller'>): boolean {
     if (this.#since === undefined) return true
     const nowMs = monotonicMs()
@@ -75,7 +75,7 @@ export class OutageWatch {
     return elapsedMs >= durationMs || fractionOf(checks[0]?.key ?? '') < elapsedMs / durationMs
   }
 
-  /** Asks the store, and notes whether it answered. Rejects when the store failed. */
+  /** Calls the store, and records whether it answered. Rejects if the store failed. */
   async attempt<T>(ask: () => Promise<T>, caller: CallingLimiter): Promise<T> {
     const askedAt = monotonicMs()
     try {
@@ -95,16 +95,16 @@ export class OutageWatch {
     this.#shared.monitor.tell({ type: 'breaker', state: 'half-open', retryInMs: 0 })
   }
 
-  /** @param isDoubtful whether the store may still do what was asked */
+  /** @param isDoubtful whether the store may still count the units */
   decideWithout(ask: PendingAsk, isDoubtful = false): Decision {
     this.#decisions += 1
     this.#shared.monitor.counters.decisionsWithout += 1
     const { op, checks, caller } = ask
     const mode = strictest(checks, caller.failureMode)
-    // Units that were admitted on the last known state are bounded in every mode.
+    // The units of `async` policies are bounded in every mode.
     const isUncounted = op === 'charge' && checks.every(({ policy }) => policy.maxUncounted > 0)
     if (mode === 'open' && !isUncounted) return passAll
-    // A charge has to be counted in the mode 'closed' too: its units are used already.
+    // A charge is counted in the mode 'closed' too: its units are already used.
     if (mode === 'closed' && op !== 'charge') return refuseAll
     const instances = caller.instances ?? caller.store.fleet?.instances ?? 1
     return this.#shared.fallback.decide(ask, instances, isDoubtful)
@@ -113,24 +113,24 @@ export class OutageWatch {
   succeed(caller: CallingLimiter, nowMs: number = monotonicMs()): void {
     if (!this.breaker.succeed(nowMs)) return
     const startMs = monotonicMs()
-    // After a short outage traffic returns as fast as it left.
+    // After a short outage, the return takes no longer than the outage.
     const outageMs = startMs - (this.#since ?? startMs)
     const jittered = 1 + rampJitter * (2 * Math.random() - 1)
-    this.#ramp = { startMs, durationMs: Math.min(longestRampMs, outageMs) * jittered }
+    this.#ramp = { startMs, durationMs: Math.min(maxRampMs, outageMs) * jittered }
     this.#shared.monitor.tell({ type: 'breaker', state: 'closed', retryInMs: 0 })
     this.#shared.onBack(caller)
   }
 
   fail(caller: CallingLimiter, error: unknown): void {
     const nowMs = monotonicMs()
-    // A store that cannot decide one check is there, and decides others.
+    // A store that cannot decide one check is available, and decides others.
     if (isSluiceError(error, 'SLUICE_STORE_CHECK')) this.succeed(caller)
     else if (this.breaker.fail(nowMs, error)) this.#begin(nowMs, error)
   }
 
   #begin(nowMs: number, error: unknown): void {
     this.#ramp = undefined
-    // The store may have failed again while traffic returned.
+    // Otherwise the store has failed again while traffic returned.
     if (this.#since === undefined) {
       this.#since = nowMs
       this.#decisions = 0
@@ -151,7 +151,7 @@ export class OutageWatch {
   }
 }
 
-/** Returns the strictest failure mode of the policies of a request, but for its penalty. */
+/** Returns the strictest failure mode of a request's policies, except its penalty. */
 function strictest(checks: readonly Check[], ofLimiter: FailureMode): FailureMode {
   let found: FailureMode | undefined
   for (const { policy } of checks) {
@@ -162,19 +162,19 @@ function strictest(checks: readonly Check[], ofLimiter: FailureMode): FailureMod
   return found ?? ofLimiter
 }
 
-/** Incidents that open it: batches that failed, or moments at which deadlines passed. */
-const leastIncidents = 3
-/** They have to come in a row, or to be this share of the last checks, if there were enough. */
+/** Incidents that open it: failed batches, or moments at which deadlines passed. */
+const minIncidents = 3
+/** They must be consecutive, or this share of the last checks, if there were enough checks. */
 const failureRate = 0.5
-const leastChecks = 20
+const minChecks = 20
 const rateWindowMs = 10_000
-/** The first wait before a probe, and the longest: it doubles with each probe that fails. */
+/** First and maximum wait before a probe: each probe that fails doubles it. */
 const firstRetryMs = 500
-const longestRetryMs = 2_000
-/** Waits are up to this share shorter, so that the processes of a fleet do not probe at once. */
+const maxRetryMs = 2_000
+/** Waits are shorter by up to this share, so that the processes of a fleet do not probe at once. */
 const probeJitter = 0.5
 
-/** The checks of a window. */
+/** The checks of one window. */
 class Counts {
   checks = 0
   failed = 0
@@ -182,8 +182,8 @@ class Counts {
 }
 
 /**
- * Keeps requests from waiting for a store that does not answer. It has no clock: the caller tells
- * the time, in ms of a clock that never steps.
+ * Keeps requests from waiting for a store that does not answer. The caller passes the time, in ms
+ * of a clock that never steps.
  */
 export class CircuitBreaker {
   #state: BreakerState = 'closed'
@@ -199,7 +199,7 @@ export class CircuitBreaker {
     return this.#state
   }
 
-  /** True when the last event of the store was an answer. */
+  /** True if the store has answered last. */
   get isSound(): boolean {
     return this.#state === 'closed' && this.#inRow === 0
   }
@@ -210,8 +210,8 @@ export class CircuitBreaker {
   }
 
   /**
-   * Tells whether a request may ask the store, as a probe. The caller has to report the end of the
-   * probe, with `succeed`, `fail` or `withdraw`.
+   * Returns whether a request may call the store as a probe. Then the caller has to end the probe
+   * with `succeed`, `fail` or `withdraw`.
    */
   probe(nowMs: number): boolean {
     if (this.#state !== 'open' || nowMs < this.#retryAt) return false
@@ -219,12 +219,12 @@ export class CircuitBreaker {
     return true
   }
 
-  /** The way to the store is open again: the next request is a probe. */
+  /** The connection is back: the next request is a probe. */
   retryNow(): void {
     this.#retryAt = 0
   }
 
-  /** A probe that did not reach the store after all: the next request tries again. */
+  /** A probe did not reach the store after all: the next request tries again. */
   withdraw(): void {
     if (this.#state === 'half-open') this.#state = 'open'
   }
@@ -241,13 +241,13 @@ export class CircuitBreaker {
 
   /**
    * The store failed a check. Returns whether that opened the breaker.
-   * @param incident what failures have in common that count as one, such as the error of a batch
+   * @param incident the object shared by failures that count once, such as the error of a batch
    */
   fail(nowMs: number, incident: unknown): boolean {
     if (this.#state === 'open') return false
     if (this.#state === 'half-open') this.#reopenings += 1
     else if (!this.#isOneTooMany(nowMs, incident)) return false
-    const waitMs = Math.min(longestRetryMs, firstRetryMs * 2 ** this.#reopenings)
+    const waitMs = Math.min(maxRetryMs, firstRetryMs * 2 ** this.#reopenings)
     this.#retryAt = nowMs + waitMs * (1 - probeJitter * Math.random())
     this.#state = 'open'
     this.#inRow = 0
@@ -256,12 +256,12 @@ export class CircuitBreaker {
     return true
   }
 
-  /** The store has been well for a while: the next outage begins with short waits again. */
+  /** The store is stable again: the next outage begins with short waits. */
   recover(): void {
     this.#reopenings = 0
   }
 
-  /** Judges the incidents in a row, and the last one to two windows. */
+  /** Judges the consecutive incidents, and the last one to two windows. */
   #isOneTooMany(nowMs: number, incident: unknown): boolean {
     const isNew = typeof incident !== 'object' || incident !== this.#lastIncident
     this.#lastIncident = incident
@@ -272,11 +272,11 @@ export class CircuitBreaker {
       now.incidents += 1
       this.#inRow += 1
     }
-    if (this.#inRow >= leastIncidents) return true
+    if (this.#inRow >= minIncidents) return true
     const before = this.#countsBefore
     const checks = now.checks + before.checks
     const isMost = now.failed + before.failed >= failureRate * checks
-    return isMost && checks >= leastChecks && now.incidents + before.incidents >= leastIncidents
+    return isMost && checks >= minChecks && now.incidents + before.incidents >= minIncidents
   }
 
   #countsAt(nowMs: number): Counts {

@@ -7,33 +7,33 @@ import { SluiceError } from '../options/errors.ts'
 import { isPromise, type MaybePromise } from '../runtime/maybe-promise.ts'
 import { Alarm, monotonicMs } from '../waiting/timers.ts'
 
-/** A limiter as the caller of a store: its rules for when the store does not answer. */
+/** A limiter as the caller of a store, with its rules for a store that does not answer. */
 export interface CallingLimiter extends Pick<StoreWay, 'store' | 'instances'> {
   readonly failureMode: FailureMode
   readonly deadlineMs: number
-  /** Called for every request that the store failed. */
+  /** Called for each request for which the store failed. */
   onFailure(op: StoreOp, error: unknown): void
 }
 
-/** The sender of an ask, which makes a decision of its end. */
+/** The sender of an ask, which turns its end into a decision. */
 export interface AskOwner extends CallingLimiter {
   onAnswer(ask: PendingAsk, outcomes: readonly Outcome[]): void
   onError(ask: PendingAsk, error: unknown): void
-  /** Returns the decision of the failure mode. */
+  /** Returns the failure mode's decision. */
   onDeadline(ask: PendingAsk, error: unknown): Decision
 }
 
 /**
- * A deadline, with its links in a ring: V8 keeps old tables of a Set for long, and with them their
- * garbage. An answer takes its deadline out of the ring at once.
+ * A deadline, with its links in a ring. An answer removes it at once. V8 would keep the old tables
+ * of a Set, and their garbage, for long.
  */
 class Deadline {
-  /** Its time, in ms of the monotonic clock; 0 before it is in a ring. */
+  /** Monotonic time (ms); 0 before it is in a ring. */
   dueAt = 0
   previous: Deadline = this
   next: Deadline = this
 
-  /** Called when the time has come. Deadlines that pass at once share one error. */
+  /** Called when it has passed. Deadlines that pass at the same time share one error. */
   miss(_error: unknown): void {
     // The end of the ring is no deadline.
   }
@@ -54,21 +54,21 @@ class Deadline {
 }
 
 /**
- * One request of a limiter to a store. It is the only object that a request costs here: it is the
- * item of the store's queue and of the ring of deadlines, too.
+ * One request of a limiter to a store. To save objects, it is also the item in the store's queue
+ * and in the ring of deadlines.
  */
 export class PendingAsk extends Deadline implements Ask {
   readonly op: DecidingOp
   checks: readonly Check[]
   readonly caller: AskOwner
-  /** The request, if other checks may follow for it: all of them wait for one deadline at most. */
+  /** The request, if other checks may follow for it: all of them share one deadline. */
   readonly request: object | undefined
   keys: readonly string[] = noKeys
-  /** For the denials: the number of changes to keys, and the simulated time, of the question. */
+  /** For the denials: the number of changes to keys, and the simulated time, of the call. */
   changes = 0
   simulatedMs = 0
   decision: Decision | undefined = undefined
-  /** The decision that was given when the deadline passed. */
+  /** The decision made when the deadline passed. */
   meanwhile: Decision | undefined = undefined
   #resolve: ((decision: Decision) => void) | undefined = undefined
 
@@ -84,7 +84,7 @@ export class PendingAsk extends Deadline implements Ask {
     return this.decision !== undefined || this.meanwhile !== undefined
   }
 
-  /** Time at which the store was asked, in ms of the monotonic clock. */
+  /** Monotonic time (ms) of the call. */
   get askedAt(): number {
     return this.dueAt - this.caller.deadlineMs
   }
@@ -117,10 +117,10 @@ export class PendingAsk extends Deadline implements Ask {
 
 const noKeys: readonly string[] = []
 
-/** Lateness (ms) that shows a blocked event loop: answers may lie in the socket. */
+/** A timer later than this (ms) means a blocked event loop: answers may be in the socket. */
 const toleratedLateMs = 5
 
-/** Deadlines of one duration. They pass in the order of arrival, so one timer serves them all. */
+/** Deadlines of one duration. They pass in order of arrival, so one timer serves them all. */
 export class Deadlines {
   readonly durationMs: number
   readonly #reason: () => Error | undefined
@@ -129,7 +129,7 @@ export class Deadlines {
   readonly #alarm = new Alarm(() => this.#fire())
   #mayExtend = true
 
-  /** @param reason returns the cause of a missing answer, if it is known */
+  /** @param reason returns the cause of a missing answer, if known */
   constructor(durationMs: number, reason: () => Error | undefined) {
     this.durationMs = durationMs
     this.#reason = reason
@@ -155,7 +155,7 @@ export class Deadlines {
     })
   }
 
-  /** @param error for all that are missed @default that of a store that did not answer in time */
+  /** @param error the error for all of them @default the store did not answer in time */
   missUntil(untilMs: number, error?: unknown): void {
     const missed: Deadline[] = []
     for (let first = this.#end.next; first !== this.#end; first = this.#end.next) {

@@ -11,7 +11,7 @@ import { OutageWatch } from './outage-watch.ts'
 import { type CallingLimiter, Deadlines } from './pending-ask.ts'
 import { StoreMonitor } from './store-monitor.ts'
 
-/** All that the limiters of a store share in one process. */
+/** The state that the limiters of a store share in one process. */
 export class SharedStore {
   readonly memory: MemoryStore
   readonly monitor: StoreMonitor = new StoreMonitor()
@@ -23,14 +23,14 @@ export class SharedStore {
   readonly fallback: Fallback
   readonly outage: OutageWatch
   readonly changes: Changes
-  /** True as soon as the store has answered with a promise. */
+  /** True once the store has answered with a promise. */
   isRemote = false
-  /** Requests that have waited their time out. */
+  /** Requests that have waited until their deadline. */
   readonly timedOut: WeakSet<object> = new WeakSet()
-  /** By their duration in ms. */
+  /** By duration in ms. */
   readonly #deadlines = new Map<number, Deadlines>()
   readonly #heard = new WeakSet<Store>()
-  /** Any of its stores: they share a connection. */
+  /** Any of the stores: they share a connection. */
   #store: Store | undefined
 
   constructor(memory: MemoryStore) {
@@ -70,7 +70,7 @@ export class SharedStore {
   health({ fleet, region }: Store): StoreHealth {
     const { instances, clockSkewMs = 0 } = fleet ?? { instances: 1 }
     const { counters, hotKeys } = this.grants
-    // With the grants of the pool, if it is the store of a region.
+    // For the store of a region.
     const pool = region?.grants()
     return {
       breaker: this.outage.breaker.state,
@@ -97,9 +97,9 @@ const sharedStores = processWide(
 )
 
 /**
- * Returns what the limiters of a store share. All stores that count in the same place have one.
- * @param fallback local memory; the first limiter that names one decides for all
- * @throws SluiceError when another fallback is in use already
+ * Returns what the limiters of all stores that count in one place share.
+ * @param fallback local memory; the first limiter decides for all
+ * @throws SluiceError if another fallback is already in use
  */
 export function sharedStoreOf(store: Store, fallback?: MemoryStore): SharedStore {
   const space = store.space ?? store
@@ -107,7 +107,7 @@ export function sharedStoreOf(store: Store, fallback?: MemoryStore): SharedStore
   if (known && fallback && known.memory !== fallback) {
     throw new SluiceError(
       'SLUICE_OPTION_INVALID',
-      'fallback: another limiter on this store has a fallback already, or none was given; give all of them the same',
+      'fallback: another limiter on this store has a different fallback, or none; use the same for all of them',
     )
   }
   const shared = known ?? new SharedStore(fallback ?? memoryStore())

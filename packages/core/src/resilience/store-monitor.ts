@@ -77,7 +77,7 @@ export function failureReporter(
       return
     }
     warnOnce(
-      `${error.message}; failureMode '${failureMode}' decides instead (onStoreError tells of every failure)`,
+      `${error.message}; failureMode '${failureMode}' decides instead (onStoreError reports each failure)`,
       error.code,
     )
   }
