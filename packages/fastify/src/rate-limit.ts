@@ -1,6 +1,6 @@
 import { flag, oneOf, orDefault, processWide } from '@sluice/http'
 import type { Guard, Handler, Scope, ServingGuard } from '@sluice/http/adapter'
-import { continueWith, createGuard, handlerRequest, routeScope, serve } from '@sluice/http/adapter'
+import { continueWith, createGuard, mountedReply, routeScope, serve } from '@sluice/http/adapter'
 import type { FastifyInstance, FastifyPluginAsync, FastifyRequest } from 'fastify'
 import fastifyPlugin from 'fastify-plugin'
 import { FastifyContext } from './context.ts'
@@ -164,7 +164,7 @@ export function mount(handler: Handler<FastifyRequest>): FastifyPluginAsync {
     for (const url of ['/', '/*']) {
       fastify.all(url, async (native, reply) => {
         const context = new FastifyContext(native, reply, '')
-        const answer = await handler(handlerRequest(context, fastify.prefix))
+        const answer = await mountedReply(handler, context, fastify.prefix)
         if (!answer) return reply.callNotFound()
         const { status, headers = {}, body } = answer
         // To a text Fastify would add a charset, which problem+json does not have.
