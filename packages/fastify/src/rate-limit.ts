@@ -24,10 +24,7 @@ interface Plugin {
 type Limit = ServingGuard<FastifyRequest, RateLimitHandler>
 
 /** The last plugin whose hooks an instance has: it answers for routes with limits of their own. */
-const nearest = processWide(
-  '@sluice/fastify/nearest/1',
-  () => new WeakMap<FastifyInstance, Plugin>(),
-)
+const nearest = processWide('@sluice/fastify/nearest/1', () => new WeakMap<object, Plugin>())
 
 const register: FastifyPluginAsync<RateLimitPluginOptions> = async (fastify, options) => {
   const { initialConfig, prefix } = fastify

@@ -38,8 +38,8 @@ export interface RateLimit<Info extends object = FetchInfo>
 export function rateLimit<Info extends object = FetchInfo>(
   options: RateLimitOptions<Info>,
 ): RateLimit<Info> {
-  const { guard, addressOf } = createFetchGuard(options, ['route'])
-  const place = { addressOf, ...placeOf(options.route) }
+  const guard = createFetchGuard(options, ['route'])
+  const place = { addressOf: options.addressOf, ...placeOf(options.route) }
   const contextOf = (request: Request, info: Info) =>
     new WebContext([request, info], request, place)
 

@@ -36,17 +36,15 @@ export const proxyWatch: ProxyWatch = new ProxyWatch({
 })
 
 /**
- * Makes a guard of the options of `rateLimit`. Returns it with the option that it leaves alone.
+ * Makes a guard of the options of `rateLimit`.
  * @param ownFields further options of the adapter
  * @throws SluiceError when an option is unknown, missing or out of range
  */
-export function createFetchGuard<Native extends object, Handler, Asked extends readonly unknown[]>(
-  options: GuardOptions<Native, Handler> & FetchOptions<Asked>,
+export function createFetchGuard<Native extends object, Handler>(
+  options: GuardOptions<Native, Handler> & FetchOptions<never>,
   ownFields: readonly string[] = [],
-): { guard: Guard<Native, Handler>; addressOf: FetchOptions<Asked>['addressOf'] } {
+): Guard<Native, Handler> {
   const { addressOf, router }: typeof options = Object(options)
-  const adapterFields = ['addressOf', 'router', ...ownFields]
-  const guard = createGuard<Native, Handler>(options, { adapterFields, router })
   functionOption('a function that finds an address')(addressOf, 'addressOf')
-  return { guard, addressOf }
+  return createGuard(options, { adapterFields: ['addressOf', 'router', ...ownFields], router })
 }
