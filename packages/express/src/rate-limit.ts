@@ -1,11 +1,11 @@
 import { IncomingMessage, METHODS } from 'node:http'
 import { Socket } from 'node:net'
-import { andThen, invalid } from '@sluice/http'
+import { invalid } from '@sluice/http'
 import type { Handler, Limiting, Scope } from '@sluice/http/adapter'
 import {
   continueWith,
   createGuard,
-  handlerRequest,
+  mountedReply,
   routeScope,
   sendByNode,
   serve,
@@ -46,7 +46,7 @@ export function rateLimit(options: RateLimitOptions): RateLimit {
 export function mount(handler: Handler<Request>): RequestHandler {
   return function sluiceHandler(req, res, next) {
     continueWith(next, () =>
-      andThen(handler(handlerRequest(new ExpressContext(req, res))), (reply) => {
+      mountedReply(handler, new ExpressContext(req, res)).then((reply) => {
         if (reply) sendByNode(res, reply)
         return reply === undefined
       }),

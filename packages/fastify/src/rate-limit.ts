@@ -1,6 +1,6 @@
 import { flag, oneOf, orDefault, processWide } from '@sluice/http'
 import type { Guard, Handler, Scope, ServingGuard } from '@sluice/http/adapter'
-import { continueWith, createGuard, handlerRequest, routeScope, serve } from '@sluice/http/adapter'
+import { continueWith, createGuard, mountedReply, routeScope, serve } from '@sluice/http/adapter'
 import type { FastifyInstance, FastifyPluginAsync, FastifyRequest } from 'fastify'
 import fastifyPlugin from 'fastify-plugin'
 import { FastifyContext } from './context.ts'
@@ -24,10 +24,7 @@ interface Plugin {
 type Limit = ServingGuard<FastifyRequest, RateLimitHandler>
 
 /** The last plugin whose hooks an instance has: it answers for routes with limits of their own. */
-const nearest = processWide(
-  '@sluice/fastify/nearest/1',
-  () => new WeakMap<FastifyInstance, Plugin>(),
-)
+const nearest = processWide('@sluice/fastify/nearest/1', () => new WeakMap<object, Plugin>())
 
 const register: FastifyPluginAsync<RateLimitPluginOptions> = async (fastify, options) => {
   const { initialConfig, prefix } = fastify
@@ -164,7 +161,7 @@ export function mount(handler: Handler<FastifyRequest>): FastifyPluginAsync {
     for (const url of ['/', '/*']) {
       fastify.all(url, async (native, reply) => {
         const context = new FastifyContext(native, reply, '')
-        const answer = await handler(handlerRequest(context, fastify.prefix))
+        const answer = await mountedReply(handler, context, fastify.prefix)
         if (!answer) return reply.callNotFound()
         const { status, headers = {}, body } = answer
         // To a text Fastify would add a charset, which problem+json does not have.

@@ -1,6 +1,6 @@
 import type { Handler, Limiting, RequestDecision } from '@sluice/http'
 import { invalid, routeScope, withLimiter } from '@sluice/http'
-import { createFetchGuard, type FetchInfo, type FetchPlace } from './adapter/index.ts'
+import { createFetchGuard, type FetchInfo } from './adapter/index.ts'
 import { WebContext } from './context.ts'
 import type { FetchHandler, RateLimitOptions } from './options.ts'
 
@@ -38,11 +38,13 @@ export interface RateLimit<Info extends object = FetchInfo>
 export function rateLimit<Info extends object = FetchInfo>(
   options: RateLimitOptions<Info>,
 ): RateLimit<Info> {
-  const { guard, addressOf } = createFetchGuard(options, ['route'])
-  const place = { addressOf, ...placeOf(options.route) }
+  const guard = createFetchGuard(options, ['route'])
+  const place = { addressOf: options.addressOf, ...placeOf(options.route) }
+  const contextOf = (request: Request, info: Info) =>
+    new WebContext([request, info], request, place)
 
   async function decide(request: Request, info: Info): Promise<FetchPassage> {
-    const asked = new WebContext([request, info], request, place)
+    const asked = contextOf(request, info)
     const answer = await asked.decide(guard)
     const finish = (response: Response): Response => asked.finish(response)
     return { decision: asked.shown, answer, finish, fail: () => asked.fail() }
@@ -61,9 +63,7 @@ export function rateLimit<Info extends object = FetchInfo>(
     }
   }
 
-  return withLimiter(Object.assign(limit, { decide }), guard, (request: Request, info: Info) => {
-    return new WebContext([request, info], request, place)
-  })
+  return withLimiter(Object.assign(limit, { decide }), guard, contextOf)
 }
 
 /**
@@ -79,7 +79,7 @@ export function mount(
   return (request, info) => new WebContext([request, info], request).answerBy(handler, prefix)
 }
 
-function placeOf(route: string | undefined): Pick<FetchPlace<never>, 'route' | 'scope'> {
+function placeOf(route: string | undefined) {
   if (route === undefined) return {}
   const [, method, pattern] = /^(?:([A-Z]+) )?(\/\S*)$/.exec(String(route)) ?? []
   if (pattern === undefined) {

@@ -6,8 +6,7 @@ import type { RouterRoute } from 'hono/types'
 import type { RateLimitOptions } from './options.ts'
 
 /** A limiter and the route pattern where Hono matched it. */
-export interface Place {
-  readonly addressOf?: RateLimitOptions['addressOf']
+export interface Place extends Pick<RateLimitOptions, 'addressOf'> {
   readonly matched?: RouterRoute | undefined
 }
 

@@ -14,7 +14,8 @@ export type RateLimit = MiddlewareHandler & Limiting<[context: Context]>
  * @throws SluiceError when an option is unknown, missing or out of range
  */
 export function rateLimit(options: RateLimitOptions): RateLimit {
-  const { guard, addressOf } = createFetchGuard(options)
+  const guard = createFetchGuard(options)
+  const { addressOf } = options
 
   async function sluiceRateLimit(context: Context, next: Next): Promise<Response | undefined> {
     // Not by `hono/route`: it fails if the app loaded Hono in the other format, CommonJS or ESM.

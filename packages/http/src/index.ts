@@ -3,6 +3,7 @@
 export {
   andThen,
   flag,
+  functionOption,
   invalid,
   isOptions,
   isPromise,
@@ -22,8 +23,8 @@ export { type RequestKeys, requestKeys } from './adapter/keys.ts'
 export {
   type HandlerRequest,
   type HandlerResponse,
-  handlerRequest,
   type MountedRequest,
+  mountedReply,
   slashRedirect,
 } from './adapter/mount.ts'
 export { ProxyWatch } from './adapter/proxy-watch.ts'

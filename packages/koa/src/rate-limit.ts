@@ -3,7 +3,7 @@ import type { Handler, Limiting } from '@sluice/http/adapter'
 import {
   beforeHead,
   createGuard,
-  handlerRequest,
+  mountedReply,
   serve,
   throwingObjects,
   withLimiter,
@@ -50,9 +50,7 @@ export function rateLimit(options: RateLimitOptions): RateLimit {
  */
 export function mount(handler: Handler<Context>, prefix = ''): Middleware {
   return async function sluiceHandler(context, next) {
-    if (!`${context.path}/`.startsWith(`${prefix}/`)) return next()
-    const asked = new KoaContext(context, next, sluiceHandler)
-    const reply = await throwingObjects(() => handler(handlerRequest(asked, prefix)))
+    const reply = await mountedReply(handler, new KoaContext(context, next, sluiceHandler), prefix)
     if (!reply) return next()
     context.status = reply.status
     context.set({ ...reply.headers })

@@ -1,6 +1,6 @@
 import type { ExecutionContext, OnApplicationShutdown, OnModuleInit } from '@nestjs/common'
 import { type DiscoveryService, MetadataScanner, Reflector } from '@nestjs/core'
-import { flag, invalid } from '@sluice/http'
+import { flag, functionOption } from '@sluice/http'
 import type { Guard, Scope } from '@sluice/http/adapter'
 import { createGuard } from '@sluice/http/adapter'
 import { NestContext } from './context.ts'
@@ -37,10 +37,7 @@ export class HandlerLimits implements OnModuleInit, OnApplicationShutdown {
       adapterFields: ['global', 'exchangeOf'],
       isGlobal: flag(global, { option: 'global' }, true),
     })
-    if (exchangeOf !== undefined && typeof exchangeOf !== 'function') {
-      throw invalid({ option: 'exchangeOf' }, exchangeOf, 'a function of the context')
-    }
-    this.#exchangeOf = exchangeOf
+    this.#exchangeOf = functionOption('a function of the context')(exchangeOf, 'exchangeOf')
     this.#discovery = discovery
   }
 

@@ -1,4 +1,4 @@
 // The kit of adapters for frameworks over fetch: it imports nothing of Node.
 
-export { FetchContext, type FetchInfo, type FetchPlace, type FetchReply } from './fetch-context.ts'
-export { createFetchGuard, type FetchOptions } from './fetch-guard.ts'
+export { FetchContext } from './context.ts'
+export { createFetchGuard, type FetchInfo, type FetchOptions, type FetchReply } from './options.ts'

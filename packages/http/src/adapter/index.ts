@@ -29,7 +29,7 @@ export {
   type Handler,
   type HandlerRequest,
   type HandlerResponse,
-  handlerRequest,
+  mountedReply,
   sendByNode,
 } from './mount.ts'
 export { fastifyTrustsAll, ProxyWatch } from './proxy-watch.ts'

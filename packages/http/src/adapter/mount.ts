@@ -1,5 +1,7 @@
+import type { ServerResponse } from 'node:http'
 import type { MaybePromise } from '@sluice/core'
 import type { HttpRequest } from '../request/exchange.ts'
+import { throwingObjects } from './serve.ts'
 
 /** A request to a mounted `Handler`. */
 export interface MountedRequest extends HttpRequest {
@@ -36,15 +38,9 @@ export type Handler<Native = unknown> = (
   request: HandlerRequest<Native>,
 ) => MaybePromise<HandlerResponse | undefined>
 
-interface WritableResponse {
-  statusCode: number
-  setHeader(name: string, value: number | string): unknown
-  end(body?: string | Uint8Array): unknown
-}
-
 /** Answers through Node's response, with Content-Length: Node omits it for HEAD. */
 export function sendByNode(
-  response: WritableResponse,
+  response: ServerResponse,
   { status, headers = {}, body }: HandlerResponse,
 ): void {
   response.statusCode = status
@@ -53,17 +49,23 @@ export function sendByNode(
   response.end(body)
 }
 
-/** Creates a handler's request. @param prefix the mount path, if the view has the full path */
-export function handlerRequest<Native>(
+/**
+ * Calls a handler with a request.
+ * @param prefix the mount path, if the view has the full path
+ * @returns `undefined` for requests that the handler leaves alone, and for those outside its path
+ */
+export async function mountedReply<Native>(
+  handler: Handler<Native>,
   { native, request }: { readonly native: Native; readonly request: MountedRequest },
   prefix = '',
-): HandlerRequest<Native> {
-  const { method, route, peer, content } = request
-  const [originalPath = '', ...query] = (content?.url ?? request.path).split('?')
-  return {
+): Promise<HandlerResponse | undefined> {
+  const { method, path, route, peer, content } = request
+  if (!`${path}/`.startsWith(`${prefix}/`)) return undefined
+  const [originalPath = '', ...query] = (content?.url ?? path).split('?')
+  const asked: HandlerRequest<Native> = {
     native,
     method,
-    path: request.path.slice(prefix.length) || '/',
+    path: path.slice(prefix.length) || '/',
     query: new URLSearchParams(query.join('?')),
     originalPath,
     peer,
@@ -74,6 +76,7 @@ export function handlerRequest<Native>(
     header: (name) => request.header(name),
     content,
   }
+  return throwingObjects(() => handler(asked))
 }
 
 /**

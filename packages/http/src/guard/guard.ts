@@ -43,7 +43,7 @@ export interface GuardPlace
   /** The framework's path matching, for `routes`. */
   readonly routing: Routing
   /** The router for `routes`. @default none: `routes` cannot be used */
-  readonly router?: Router
+  readonly router?: Router | undefined
   /** True if requests that match no rule of `routes` are limited. @default true */
   readonly isGlobal?: boolean
 }

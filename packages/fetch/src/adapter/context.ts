@@ -1,59 +1,31 @@
 import type {
   Guard,
+  Handler,
   Hold,
   HttpResponse,
-  MaybePromise,
-  Handler as MountableHandler,
   Refusal,
   RequestContent,
-  RequestDecision,
   ResponseBody,
-  Scope,
 } from '@sluice/http'
-import {
-  andThen,
-  GuardedContext,
-  handlerRequest,
-  hideOnRedirect,
-  ProxyWatch,
-  serve,
-  throwingObjects,
-} from '@sluice/http'
-import { FetchEnd } from './fetch-end.ts'
-import type { FetchOptions } from './fetch-guard.ts'
+import { GuardedContext, hideOnRedirect, mountedReply, serve, throwingObjects } from '@sluice/http'
+import { type FetchInfo, type FetchOptions, type FetchReply, proxyWatch } from './options.ts'
+import { watchedBody } from './watched-body.ts'
 
-/** The part of a request that the application knows. */
-export interface FetchInfo {
-  /** The client's address, as the runtime tells it: no text that a client can send. */
-  readonly remoteAddress?: string | undefined
-  /** Keeps the runtime awake for the work after the response. @default it stays awake */
-  waitUntil?(work: Promise<unknown>): void
-}
-
+/** The arguments of users' functions. */
 type Exchange = readonly [native: object, ...more: unknown[]]
 
-/** Replies to a refused request, with the arguments of the framework's handlers. */
-export type FetchReply<Asked extends Exchange, Decision = RequestDecision> = (
-  ...asked: [...Asked, decision: Decision]
-) => MaybePromise<Response>
-
 /** The place of a limiter. */
-export interface FetchPlace<Asked extends Exchange> extends Pick<FetchOptions<Asked>, 'addressOf'> {
+interface FetchPlace<Asked extends Exchange> extends Pick<FetchOptions<Asked>, 'addressOf'> {
   readonly route?: string | undefined
-  readonly scope?: Scope
+  readonly scope?: string | undefined
 }
-
-const proxyWatch = new ProxyWatch({
-  trust: 'addressOf',
-  trustOne: 'behind a proxy give the option addressOf',
-  trustAll: 'take the address that the outermost of your own proxies has written',
-})
 
 /** One request of fetch at one limiter. An adapter extends it by the details of its framework. */
 export abstract class FetchContext<Asked extends Exchange> extends GuardedContext<
   Asked[0],
   FetchReply<Asked>
 > {
+  readonly method: string
   readonly needsAddress = true
   readonly response: HttpResponse = {
     headersSent: false,
@@ -65,13 +37,18 @@ export abstract class FetchContext<Asked extends Exchange> extends GuardedContex
   protected readonly asked: Asked
   readonly #request: Request
   readonly #place: FetchPlace<Asked>
-  /** Settles what the request holds when its response is over. */
-  protected readonly end: FetchEnd = new FetchEnd()
+  /** Ends the response, once. `undefined`: the client left before that. */
+  #end: (status: number | undefined) => void = () => undefined
+  readonly #ended = new Promise<number | undefined>((resolve) => {
+    this.#end = resolve
+  })
+  #isHolding = false
   #answer: Response | undefined
 
   constructor(asked: Asked, request: Request, place: FetchPlace<Asked> = {}) {
     super(asked[0], place.scope)
     this.asked = asked
+    this.method = request.method
     this.#request = request
     this.#place = place
   }
@@ -80,10 +57,6 @@ export abstract class FetchContext<Asked extends Exchange> extends GuardedContex
 
   /** The fields to set, and later those of the response. They may be replaced meanwhile. */
   protected abstract readonly headers: Headers
-
-  get method(): string {
-    return this.#request.method
-  }
 
   get route(): string | undefined {
     return this.#place.route
@@ -136,8 +109,15 @@ export abstract class FetchContext<Asked extends Exchange> extends GuardedContex
   }
 
   settleAtEnd(hold: Hold): void {
+    this.#isHolding = true
     // Some runtimes have no signal.
-    const work = this.end.add(hold, this.#request.signal)
+    const signal: AbortSignal | undefined = this.#request.signal
+    const leave = () => this.#end(undefined)
+    signal?.addEventListener('abort', leave, { once: true })
+    if (signal?.aborted) leave()
+    const work = this.#ended.then((status) =>
+      status === undefined ? hold.abort() : hold.finish(status),
+    )
     this.info?.waitUntil?.(work)
   }
 
@@ -148,22 +128,20 @@ export abstract class FetchContext<Asked extends Exchange> extends GuardedContex
     this.headers.set('Content-Length', String(length))
     const body = this.method === 'HEAD' ? null : text
     this.#answer = new Response(body, { status, headers: this.headers })
-    this.end.finish(status)
+    this.#end(status)
   }
 
-  callHandler(handler: FetchReply<Asked>, { decision }: Refusal): unknown {
-    return andThen(handler(...this.asked, decision), (response) => {
-      this.#answer = this.finish(response)
-    })
+  async callHandler(handler: FetchReply<Asked>, { decision }: Refusal): Promise<void> {
+    this.#answer = this.finish(await handler(...this.asked, decision))
   }
 
   /**
    * Decides on the request, and answers it if it goes no further.
    * @throws what a function of the user throws, always an object
    */
-  async decide({ check }: Guard<Asked[0], FetchReply<Asked>>): Promise<Response | undefined> {
+  async decide(guard: Guard<Asked[0], FetchReply<Asked>>): Promise<Response | undefined> {
     try {
-      if (await throwingObjects(() => serve(this, { check }))) return undefined
+      if (await throwingObjects(() => serve(this, guard))) return undefined
     } catch (error) {
       this.fail()
       throw error
@@ -174,29 +152,24 @@ export abstract class FetchContext<Asked extends Exchange> extends GuardedContex
 
   /** Returns the response to send, and settles the request when its body ends. */
   finish(response: Response, headers: Headers = response.headers): Response {
-    const { status, statusText } = response
+    const { body, status, statusText } = response
     hideOnRedirect(this, status)
-    if (this.method === 'HEAD') this.end.finish(status)
-    const body = this.end.watch(response.body, status)
-    if (body === response.body && headers === response.headers) return response
-    return new Response(body, { status, statusText, headers })
+    const isWatched = this.#isHolding && this.method !== 'HEAD'
+    const sent = body && isWatched ? watchedBody(body, status, this.#end) : body
+    // An error of the network has no status.
+    if (sent === body) this.#end(status || undefined)
+    if (sent === body && headers === response.headers) return response
+    return new Response(sent, { status, statusText, headers })
   }
 
   /** Settles what the request holds, without a response: its handler failed. */
   fail(): void {
-    this.end.finish(500)
+    this.#end(500)
   }
 
   /** Returns the response of a handler mounted at a path, or `undefined` for other requests. */
-  async answerBy(
-    handler: MountableHandler<Request>,
-    prefix: string,
-  ): Promise<Response | undefined> {
-    if (!`${this.path}/`.startsWith(`${prefix}/`)) return undefined
-    const request = handlerRequest({ native: this.#request, request: this }, prefix)
-    const reply = await throwingObjects(() => handler(request))
-    if (!reply) return undefined
-    const { status, headers = {}, body = null } = reply
-    return new Response(body, { status, headers })
+  async answerBy(handler: Handler<Request>, prefix: string): Promise<Response | undefined> {
+    const reply = await mountedReply(handler, { native: this.#request, request: this }, prefix)
+    return reply && new Response(reply.body ?? null, reply)
   }
 }
