@@ -8,8 +8,8 @@ export interface CallQueueOptions {
   readonly maxBytes: number
   /** Maximum number of calls in flight. */
   readonly maxInFlight: number
-  /** Sends one call and settles its requests; never rejects. */
-  send(call: Call): Promise<void>
+  /** Sends one call, settles its requests, and calls `onEnd`; never rejects. */
+  send(call: Call, onEnd: (call: Call) => void): Promise<void>
   split(asks: readonly QueuedRequest[]): readonly Call[]
 }
 
@@ -18,10 +18,12 @@ export interface CallQueueOptions {
  */
 const longestUnderWayMs = 1_000
 
+const endOfTick = Promise.resolve()
+
 /**
  * Batches requests into calls, first come, first served. Each call takes an equal share of the
  * waiting requests, by the number of free call slots. So Node and Redis work in parallel, and
- * batching never adds latency.
+ * batching never adds latency. Only two requests always share a call.
  */
 export class CallQueue {
   readonly #options: CallQueueOptions
@@ -50,10 +52,13 @@ export class CallQueue {
       ask.fail(storeClosed())
       return
     }
-    this.#waiting.push(ask)
+    // A list that begins with an item has room for one, and one that grows from none for 17.
+    if (this.#waiting.length === 0) this.#waiting = [ask]
+    else this.#waiting.push(ask)
     if (this.#isScheduled) return
     this.#isScheduled = true
-    queueMicrotask(this.#onTick)
+    // Node's queueMicrotask() makes an AsyncResource each time.
+    endOfTick.then(this.#onTick)
   }
 
   /** Rejects new requests. Pending ones fail if they are not answered within a second. */
@@ -77,19 +82,25 @@ export class CallQueue {
 
   #flush(): void {
     this.#dropUnwanted()
-    for (let free = this.#freeSlots(); free > 0 && this.#gone < this.#waiting.length; free -= 1) {
-      const batch = this.#take(Math.ceil((this.#waiting.length - this.#gone) / free))
-      for (const call of this.#options.split(batch)) this.#send(call)
+    const waiting = this.#waiting.length - this.#gone
+    const slots = this.#freeSlots()
+    // Two requests share a call: 5% more throughput than by two calls, for 13% less CPU.
+    for (let free = waiting === 2 ? Math.min(1, slots) : slots; free > 0; free -= 1) {
+      const left = this.#waiting.length - this.#gone
+      if (left === 0) return
+      for (const call of this.#options.split(this.#take(Math.ceil(left / free)))) this.#send(call)
     }
   }
 
   #send(call: Call): void {
     call.sentAt = performance.now()
     this.#underWay.push(call)
-    call.done = this.#options.send(call).then(() => {
-      this.#underWay.splice(this.#underWay.indexOf(call), 1)
-      if (this.#gone < this.#waiting.length && !this.#isScheduled) this.#flush()
-    })
+    call.done = this.#options.send(call, this.#onEnd)
+  }
+
+  readonly #onEnd = (call: Call): void => {
+    this.#underWay.splice(this.#underWay.indexOf(call), 1)
+    if (this.#gone < this.#waiting.length && !this.#isScheduled) this.#flush()
   }
 
   /** Returns the number of calls that can be sent now. */
@@ -177,15 +188,18 @@ export function splitByPlan(
   asks: readonly QueuedRequest[],
   plans: Pick<CallEncoder, 'planOf'>,
 ): readonly Call[] {
-  const calls: Call[] = []
+  let calls: Call[] = []
   for (let i = 0; i < asks.length; i += 1) {
     const ask = asks[i]
     if (!ask) continue
     const settles = ask.op !== 'consume'
     const plan = plans.planOf(ask)
     const call = ask.control ? undefined : callFor(calls, plan, settles)
-    if (!call) calls.push({ asks: [ask], plan, settles, sentAt: 0, done: undefined })
-    else {
+    if (!call) {
+      const begun = { asks: [ask], plan, settles, sentAt: 0, done: undefined }
+      if (i === 0) calls = [begun]
+      else calls.push(begun)
+    } else {
       call.asks.push(ask)
       call.settles ||= settles
     }

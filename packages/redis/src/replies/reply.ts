@@ -53,11 +53,9 @@ export class ReplyReader implements TwinReading {
     this.#callId = callId
     this.#now = this.#integer(reply[1])
     this.#at = isLone ? 0 : 2
-    const results: AskResult[] = []
-    for (let i = 0; i < asks.length; i += 1) {
-      const ask = asks[i]
-      if (ask) results.push(this.#resultOf(ask))
-    }
+    const [only] = asks
+    const results =
+      only && asks.length === 1 ? [this.#resultOf(only)] : asks.map(this.#resultOf, this)
     this.unreadable = isLone ? this.#rest(2) : this.#rest(this.#at)
     return results
   }

@@ -32,21 +32,20 @@ export class ScriptRunner {
     return new Promise((resolve) => this.#waiting.push(resolve))
   }
 
-  /** @param args the SHA-1, the number of keys, the keys, and further values */
-  run(script: Script, args: string[]): Promise<unknown> {
-    if (!this.#known.has(script)) return this.#load(script, args)
+  /**
+   * @param args the SHA-1, the number of keys, the keys, and further values
+   * @param read reads the reply
+   */
+  run<T>(script: Script, args: string[], read: (reply: unknown) => T): Promise<T> {
+    if (!this.#known.has(script)) return this.#load(script, args).then(read)
     // Lower case, which ioredis looks up without copying.
-    return this.#client.send('evalsha', args, keyOf(args)).catch((error: unknown) => {
+    return this.#client.send('evalsha', args, keyOf(args)).then(read, async (error: unknown) => {
       if (!isUnknownScript(error)) throw error
+      // The server has lost the script, so the call did not run.
       this.#known.delete(script)
-      return this.#runAgain(script, args)
+      while (this.#isLoading) await this.loaded()
+      return this.run(script, args, read)
     })
-  }
-
-  /** Retries a call that did not run because the server had lost its script. */
-  async #runAgain(script: Script, args: string[]): Promise<unknown> {
-    while (this.#isLoading) await this.loaded()
-    return this.run(script, args)
   }
 
   async #load(script: Script, args: string[]): Promise<unknown> {

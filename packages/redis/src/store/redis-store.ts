@@ -102,11 +102,7 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
     const askRedis: AskRedis = (call, terms = noTerms) => {
       if (runner.isLoading || clock === 'client' || call.asks[0]?.control)
         return askLater(call, terms)
-      try {
-        return askNow(call, terms)
-      } catch (error) {
-        return Promise.reject(error)
-      }
+      return askNow(call, terms)
     }
 
     async function askLater(
@@ -125,7 +121,7 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
     function askNow(call: PlannedRequests, terms: CallTerms): Promise<readonly AskResult[]> {
       const callId = calls.nextId()
       const args = calls.encode(call, callId, terms)
-      return runner.run(calls.scriptFor(call), args).then((reply) => {
+      return runner.run(calls.scriptFor(call), args, (reply) => {
         connection.last = undefined
         const results = replies.read(reply, isLone(call) ? '' : callId, call.asks)
         const { unreadable } = replies
@@ -142,26 +138,26 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
     async function heldUnits(key: string): Promise<string> {
       while (runner.isLoading) await runner.loaded()
       const script = scripts.heldUnits
-      return textOf(await runner.run(script, [script.sha1, '1', grantsKey(key)]))
+      return runner.run(script, [script.sha1, '1', grantsKey(key)], textOf)
     }
 
     const ask = redis.isCluster ? askAcrossMigration(askRedis, heldUnits) : askRedis
     return new CallQueue({
       ...batch,
       split: (asks) => splitByPlan(asks, calls),
-      send(call) {
+      async send(call, onEnd) {
         const { asks } = call
         const end = tellOfCall && timedCall(asks, tellOfCall)
-        return ask(call)
-          .then((results) => {
-            passOn(results, asks)
-            end?.(false)
-          })
-          .catch((error: unknown) => {
-            end?.(true)
-            const failure = storeFailure(error, connection.last)
-            for (const one of asks) one.fail(failure)
-          })
+        try {
+          passOn(await ask(call), asks)
+          end?.(false)
+        } catch (error) {
+          end?.(true)
+          const failure = storeFailure(error, connection.last)
+          for (const one of asks) one.fail(failure)
+        } finally {
+          onEnd(call)
+        }
       },
     })
   }
