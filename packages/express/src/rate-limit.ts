@@ -1,11 +1,10 @@
-import { IncomingMessage, METHODS } from 'node:http'
-import { Socket } from 'node:net'
 import { invalid } from '@sluice/http'
 import type { Handler, Limiting, Scope } from '@sluice/http/adapter'
 import {
   continueWith,
   createGuard,
   mountedReply,
+  nodeHttp,
   routeScope,
   sendByNode,
   serve,
@@ -71,7 +70,8 @@ function scopeOf(middleware: RequestHandler, { route, method }: Matching): Scope
   const layers = route?.stack.filter(({ handle }) => handle === middleware) ?? []
   if (!route || layers.length === 0) return ''
   // `route.all` creates one layer without a method, `app.all` one layer per method.
-  const isForAll = layers.some((layer) => !layer.method) || layers.length >= METHODS.length
+  const isForAll =
+    layers.some((layer) => !layer.method) || layers.length >= nodeHttp().METHODS.length
   return routeScope(isForAll ? undefined : method, String(route.path))
 }
 
@@ -81,7 +81,7 @@ const ofExpress =
 
 function propertyOf(name: unknown = 'rateLimit'): string {
   const isTaken = (text: string) =>
-    text in new IncomingMessage(new Socket()) || ofExpress.split(' ').includes(text)
+    text in Reflect.construct(nodeHttp().IncomingMessage, []) || ofExpress.split(' ').includes(text)
   if (typeof name === 'string' && name !== '' && !isTaken(name)) return name
   const legal = `a name that Express requests do not have, such as 'apiLimit'`
   throw invalid({ option: 'requestPropertyName' }, name, legal)

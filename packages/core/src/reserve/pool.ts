@@ -69,7 +69,6 @@ export class Pool {
     })
   }
 
-  /** Keeps the pool until `leave`. */
   join(): void {
     this.#users += 1
   }
@@ -79,9 +78,9 @@ export class Pool {
   }
 
   /**
-   * Returns whether this many units may be spent now. Reads one clock, since two cost twice as
-   * much. The wall clock runs while the machine is suspended. As it may step back, both clocks are
-   * read at each check, when a step is seen, and near the end of the units.
+   * Reads one clock, since two cost twice as much. The wall clock runs while the machine is
+   * suspended. As it may step back, both clocks are read at each check, when a step is seen, and
+   * near the end of the units.
    */
   has(units: number): boolean {
     const first = this.#units[0]
@@ -92,7 +91,6 @@ export class Pool {
     return leftOf(this.#units) >= units
   }
 
-  /** Spends units of a reservation. Call it right after `has`. */
   spend(units: number): void {
     this.#assigned -= units
     let rest = units
@@ -106,7 +104,6 @@ export class Pool {
     }
   }
 
-  /** Returns units of a reservation. Resolves when the store knows. Never rejects. */
   release(units: number): Promise<unknown> {
     // Nothing is assigned after `close`.
     this.#assigned = Math.max(0, this.#assigned - units)
@@ -212,10 +209,7 @@ export class Pool {
       for (const { check } of waiting) wanted += check.cost
       // Grants replace the units that the failure mode has admitted.
       const counted = leftOf(this.#units.filter(isCounted))
-      if (await this.#ask(Math.max(0, wanted) + counted)) {
-        this.#serve(waiting)
-        return
-      }
+      if (await this.#ask(Math.max(0, wanted) + counted)) return this.#serve(waiting)
     } catch (error) {
       failure = error
     }

@@ -2,8 +2,6 @@
 import type { Decision } from '../model/decision.ts'
 import { wholeNumber } from '../options/options.ts'
 import type { StopSignal } from '../waiting/timers.ts'
-import type { Pool } from './pool.ts'
-import type { CountedUnits } from './units.ts'
 
 /** The runtime's `AbortSignal`, in programs that know its type. */
 export type BudgetSignal = typeof globalThis extends { AbortSignal: { prototype: infer Signal } }
@@ -13,7 +11,17 @@ export type BudgetSignal = typeof globalThis extends { AbortSignal: { prototype:
 declare const AbortController: new () => { readonly signal: BudgetSignal; abort(): void }
 
 /** The units of one policy and key that a reservation spends. */
-export type Account = Pool | CountedUnits
+interface Account {
+  /** Keeps the account until `leave`. */
+  join(): void
+  leave(): void
+  /** Returns whether this many units may be spent now. */
+  has(units: number): boolean
+  /** Spends units of a reservation. Call it right after `has`. */
+  spend(units: number): void
+  /** Returns units of a reservation. Resolves when the store knows. Never rejects. */
+  release(units: number): Promise<unknown>
+}
 
 /** The limiter that a reservation comes from. */
 interface ReservedFrom {

@@ -6,7 +6,7 @@ import type { Outcome } from '../model/store.ts'
 import type { Caller } from '../resilience/caller.ts'
 import { Alarm, momentNow } from '../waiting/timers.ts'
 import { Pool } from './pool.ts'
-import { type Account, Reservation } from './reservation.ts'
+import { Reservation } from './reservation.ts'
 import { CountedUnits } from './units.ts'
 
 /** A limiter's access to its store. */
@@ -21,7 +21,7 @@ interface ReserveWay {
 
 interface Part {
   readonly check: Check
-  readonly account: Account
+  readonly account: Pool | CountedUnits
 }
 
 /** Amounts of a reservation. */
@@ -94,7 +94,7 @@ export class Reservations {
     return all.length === 0 ? undefined : Promise.all(all.map((account) => account.close()))
   }
 
-  #accountOf(check: Check): Account {
+  #accountOf(check: Check): Part['account'] {
     const { caller } = this.#way
     const { policy, limit } = check
     // Without grants there is nothing that reservations could share.
@@ -161,10 +161,8 @@ export class Reservations {
     const obtained = ends.map((end) => (end.status === 'fulfilled' ? end.value : undefined))
     const known = obtained.filter((decision) => decision !== undefined)
     if (known.length === parts.length && !this.#isClosed) return known
-    await releaseAll(
-      parts.filter((_, index) => obtained[index]),
-      cost,
-    )
+    const taken = parts.filter((_, index) => obtained[index])
+    await releaseAll(taken, cost)
     const failed = ends.find((end) => end.status === 'rejected')
     if (failed) throw failed.reason
     return undefined

@@ -19,7 +19,7 @@ export {
   type RequestDecision,
 } from '../request/passage.ts'
 export { routeScope, type Scope } from '../request/scope.ts'
-export { nodeRouter } from '../routes/node-router.ts'
+export { nodeHttp, nodeRouter } from '../routes/node-router.ts'
 export { laxRouting, type Routing } from '../routes/router.ts'
 export { passes } from '../stages/stages.ts'
 export { createGuard, type GlobalOptions } from './create-guard.ts'
