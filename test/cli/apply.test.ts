@@ -57,12 +57,12 @@ describe.each(storeKinds)('sluice apply on %s', (kind) => {
     expect(policies.state.entries).toEqual([])
     const { number } = policies.state
     const { exitCode, stdout } = await apply(changes, '--yes')
-    expect([exitCode, stdout]).toEqual([0, expect.stringMatching(/^Version \S+ is in force:\n/)])
+    expect([exitCode, stdout]).toEqual([0, expect.stringMatching(/^Version \S+ is now active:\n/)])
     expect(policies.state.number).toBe(number + 1)
     const now = [{ limit: 8 }, { burst: 300 }, { mode: 'enforce' }, { enforce: { share: 0.9 } }]
     expect(policies.file.policies).toMatchObject(now)
     const again = await apply(changes, '--yes')
-    expect([again.exitCode, again.stderr]).toEqual([0, expect.stringContaining('already in force')])
+    expect([again.exitCode, again.stderr]).toEqual([0, expect.stringContaining('already apply')])
     expect(policies.state.number).toBe(number + 1)
     await visit('new')
     expect(await visit('new')).toBe(429)

@@ -112,7 +112,7 @@ policies:
     expect((await sluice(['off', ...because, '--dry-run'])).stdout).toContain('kill: none → off')
     expect(policies.state.kill).toBe('none')
     const off = await sluice(['off', ...because, '--yes'])
-    expect(off.stdout).toMatch(/^Version \S+ is in force:\n {2}kill: none → off\nDone/)
+    expect(off.stdout).toMatch(/^Version \S+ is now active:\n {2}kill: none → off\nDone/)
     expect(await visit('ada')).toBe(200)
     expect((await sluice(['shadow', ...because, '--yes', '--json'])).exitCode).toBe(0)
     expect(policies.state.kill).toBe('shadow')

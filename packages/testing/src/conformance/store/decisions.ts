@@ -108,7 +108,7 @@ export const decisions: StoreCases = {
     const limiter = bench.limiter({ name: 'p', limit: 1 })
     for (const key of lookalikes) {
       const { allowed } = await limiter.consume(key)
-      same(allowed, true, `the key ${JSON.stringify(key)} has a count of its own`)
+      same(allowed, true, `the key ${JSON.stringify(key)} has its own count`)
     }
   },
 
@@ -121,7 +121,7 @@ export const decisions: StoreCases = {
     const names = ['Login', 'login', `${long}a`, `${long}b`, 'p', 'p ', 'p%20']
     for (const [name = '', key = ''] of [...joined, ...names.map((name) => [name, 'k'])]) {
       const { allowed } = await bench.limiter({ name, limit: 1 }).consume(key)
-      same(allowed, true, `the key '${key}' of the policy '${name}' has a count of its own`)
+      same(allowed, true, `the key '${key}' of the policy '${name}' has its own count`)
     }
   },
 }

@@ -7,7 +7,7 @@ export const followUps: StoreCases = {
     const limiter = bench.limiter({ name: 'p', limit: 3 })
     const decision = await limiter.consume('k', { cost: 2 })
     await limiter.consume('k')
-    same(await limiter.refund(decision), true, 'a refund tells that it gave units back')
+    same(await limiter.refund(decision), true, 'refund returns true if it gave units back')
     same(await limiter.refund(decision), false, 'a second refund gives nothing back')
     same(await bench.left(limiter, 'k'), [2], 'two units came back')
   },
@@ -36,10 +36,10 @@ export const followUps: StoreCases = {
     const limiter = bench.limiter({ name: 'p', limit: 2 })
     await limiter.consume('a')
     await limiter.consume('b')
-    same(await limiter.reset('a'), true, 'a reset tells that there was something to forget')
+    same(await limiter.reset('a'), true, 'reset returns true for a used key')
     same(await bench.left(limiter, 'a'), [2], 'a reset key has its whole limit')
     same(await bench.left(limiter, 'b'), [1], 'another key keeps its count')
-    same(await limiter.reset('c'), false, 'a reset of an unknown key tells that there was none')
+    same(await limiter.reset('c'), false, 'reset returns false for an unknown key')
   },
 
   async 'charges unconditionally, then denies'(bench) {
@@ -81,7 +81,11 @@ export const forUnits: StoreCases = {
     bench.clock.advance(waitMs - 1)
     like(await limiter.peek('k'), { outcomes: [{}, { allowed: false }] }, 'it is full until then')
     bench.clock.advance(1)
-    same((await limiter.peek('k')).allowed, true, 'the wait includes what the denial took')
+    same(
+      (await limiter.peek('k')).allowed,
+      true,
+      'the wait includes the units of the denied request',
+    )
   },
 }
 
@@ -90,11 +94,11 @@ export const forLeases: StoreCases = {
   async 'releases a lease, and renews one'(bench) {
     const limiter = bench.limiter({ name: 'p', limit: 1 })
     const first = await limiter.consume('k')
-    same(await limiter.release(first), true, 'a release tells that the lease still ran')
+    same(await limiter.release(first), true, 'release returns true for a running lease')
     const second = await limiter.consume('k')
     same(second.allowed, true, 'a released lease makes room')
     bench.clock.advance('40s')
-    same(await limiter.renew(second), true, 'a renewal tells that the lease still ran')
+    same(await limiter.renew(second), true, 'renew returns true for a running lease')
     bench.clock.advance('40s')
     await bench.isAdmitted(limiter, 'a renewed lease still counts', false)
     bench.clock.advance('30s')
