@@ -81,11 +81,7 @@ export const forUnits: StoreCases = {
     bench.clock.advance(waitMs - 1)
     like(await limiter.peek('k'), { outcomes: [{}, { allowed: false }] }, 'it is full until then')
     bench.clock.advance(1)
-    same(
-      (await limiter.peek('k')).allowed,
-      true,
-      'the wait includes the units of the denied request',
-    )
+    same((await limiter.peek('k')).allowed, true, 'the wait includes the denied request')
   },
 }
 
