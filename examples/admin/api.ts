@@ -20,8 +20,8 @@ export async function limitedApi(file: string, redisUrl: string | undefined): Pr
     file,
     store,
     observers: {
-      onVersion: (version) => console.log(`version ${version} is in force`),
-      onRefused: ({ message }) => console.log(`the old version stays in force:\n${message}`),
+      onVersion: (version) => console.log(`version ${version} is now active`),
+      onRefused: ({ message }) => console.log(`the old version still applies:\n${message}`),
     },
   })
   // User names are not secret here; without `reveal`, the page shows digests.

@@ -27,7 +27,7 @@ const dearest = { input: 2, output: 8 }
 
 export const priceOf = ({ model }: Ask) => prices.get(model) ?? dearest
 
-/** Estimates the tokens of a text. */
+/** Estimates the number of tokens in a string. */
 export const tokensIn = (text: string): number => Math.ceil(text.length / 4)
 
 export const promptOf = ({ messages }: Ask): number =>

@@ -5,7 +5,7 @@ import { createGuard, NodeRequestContext, serve } from '@sluice/http/adapter'
 /** A `node:http` request with a method, which servers always have. */
 type NodeRequest = IncomingMessage & { readonly method: string; readonly url: string }
 
-/** Replies to a refused request in place of Sluice. */
+/** Replies to a refused request instead of Sluice. */
 export type RateLimitHandler = (request: NodeRequest, response: ServerResponse) => unknown
 
 export type RateLimitOptions = GuardOptions<NodeRequest, RateLimitHandler>

@@ -41,7 +41,7 @@ describe('a limiter of Hono', () => {
     c.res = new Response('other', { headers: { 'x-other': '1' } })
   }
 
-  it('hands on a change of protocols as it is, and ends its lease', async () => {
+  it('passes a protocol upgrade through unchanged, and ends its lease', async () => {
     const { options, used } = counted(inFlight)
     const response = upgraded()
     const headers = { upgrade: 'websocket' }
@@ -50,14 +50,14 @@ describe('a limiter of Hono', () => {
     expect(await used()).toBe(0)
   })
 
-  it('keeps its fields where a middleware replaces the response', async () => {
+  it('keeps its headers if middleware replaces the response', async () => {
     const app = new Hono().use(replacing)
     app.use(rateLimit(one)).get('/', (c) => c.text('hello'))
     const found = await app.request('/', {}, env)
     expect([found.headers.get('ratelimit'), found.headers.get('x-other')]).toEqual([spent, '1'])
   })
 
-  it('ends a lease where a middleware outside replaces the response', async () => {
+  it('ends a lease if outer middleware replaces the response', async () => {
     const { options, used } = counted(inFlight)
     const app = new Hono().use(replacing)
     app.use(rateLimit(options)).get('/', (c) => c.text('hello'))
@@ -67,7 +67,7 @@ describe('a limiter of Hono', () => {
     await until('the lease is over', async () => (await used()) === 0)
   })
 
-  it('puts its fields on a request for another protocol if it refuses it', async () => {
+  it('sends its headers when it refuses a protocol upgrade', async () => {
     const headers = { upgrade: 'websocket', connection: 'Upgrade' }
     const app = new Hono().use(rateLimit({ ...one, name: 'outer', limit: 2 })).use(rateLimit(one))
     app.get('/', (c) => c.text('plain', 426))
@@ -114,7 +114,7 @@ describe('a limiter of Hono', () => {
     expect(statuses).toEqual([418])
   })
 
-  it('puts its fields on the response of an HTTPException that has its own', async () => {
+  it('adds its headers to the response of an HTTPException', async () => {
     const res = new Response('no', { status: 401, headers: { 'www-authenticate': 'Basic' } })
     const app = new Hono().use(rateLimit(one)).get('/', () => {
       throw new HTTPException(401, { res })
@@ -126,7 +126,7 @@ describe('a limiter of Hono', () => {
 })
 
 describe('a limiter of fetch', () => {
-  it('hands on a change of protocols as it is, and ends its lease', async () => {
+  it('passes a protocol upgrade through unchanged, and ends its lease', async () => {
     const { options, used } = counted(inFlight)
     const response = upgraded()
     const found = await fetchLimit(options)(() => response)(new Request('http://a/'), info)
@@ -134,7 +134,7 @@ describe('a limiter of fetch', () => {
     expect(await used()).toBe(0)
   })
 
-  it('ends a lease where its response is dropped, once the collector notices', async () => {
+  it('ends a lease of a dropped response once it is garbage collected', async () => {
     setFlagsFromString('--expose-gc')
     const collect: unknown = runInNewContext('gc')
     const { options, used } = counted(inFlight)
@@ -159,7 +159,7 @@ describe('a limiter of Koa', () => {
     return (init?: RequestInit) => fetch(`http://127.0.0.1:${port}/`, init)
   }
 
-  it('keeps Retry-After and its fields on an error that ctx.throw made', async () => {
+  it('keeps Retry-After and its headers on an error from ctx.throw', async () => {
     const app = new Koa().use(koaLimit(one)).use((context) => context.throw(401, 'who?'))
     const ask = await serving(app)
     const thrown = await ask()
@@ -168,7 +168,7 @@ describe('a limiter of Koa', () => {
     expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '60'])
   })
 
-  it('leaves a response alone that ctx.respond = false writes', async () => {
+  it('leaves a response with ctx.respond = false alone', async () => {
     const { options, used } = counted(inFlight)
     const app = new Koa().use(koaLimit(options)).use((context) => {
       context.respond = false
@@ -201,7 +201,7 @@ describe.each(['Express', 'Fastify'] as const)('a limiter of Nest on %s', (platf
     expect(statuses).toEqual([403])
   })
 
-  it('ends a lease where the client leaves a StreamableFile', async () => {
+  it('ends a lease if the client disconnects during a StreamableFile', async () => {
     const { options, used } = counted(inFlight)
     const endless = function* () {
       for (;;) yield 'x'.repeat(1_000)

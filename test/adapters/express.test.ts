@@ -12,7 +12,7 @@ describe.each([
   ['Express 4', express4],
   ['Express 5', express],
 ])('rateLimit in %s', (_, framework) => {
-  it('passes a request on before it returns, where nothing is async', () => {
+  it('calls next synchronously if nothing is async', () => {
     const next = vi.fn<() => void>()
     const limit = rateLimit({ limit: 2, window: '1m', key: () => 'ada' })
     const request = { method: 'GET', get: () => undefined } as unknown as Request
@@ -46,7 +46,7 @@ describe.each([
     expect((await get()).status).toBe(200)
   })
 
-  it('counts one middleware on two routes apart, and on one route for every method together', async () => {
+  it('counts one middleware separately per route, but not per method', async () => {
     const app = framework()
     const limit = rateLimit({ ...one, limit: 2 })
     const ok = (_req: Request, res: Response) => void res.send('ok')
@@ -64,7 +64,7 @@ describe.each([
     expect(await statuses('/route', 'GET', 'PUT', 'GET')).toEqual([200, 200, 429])
   })
 
-  it('is not told apart by a route that has handed on, nor by the text that a router was reached by', async () => {
+  it('is not split by a route that called next, nor by the path of a router', async () => {
     const app = framework()
     const limit = rateLimit({ ...one, limit: 2 })
     const router = framework.Router()
@@ -90,7 +90,7 @@ describe.each([
     expect([(await get('/own')).status, (await get('/none')).status]).toEqual([429, 403])
   })
 
-  it('gives a handler all that middleware has', async () => {
+  it('gives a handler everything that middleware gets', async () => {
     const app = framework()
     app.use(rateLimit({ ...one, limit: 0, handler: (_req, _res, next) => next(new Error('mine')) }))
     app.use(
@@ -100,7 +100,7 @@ describe.each([
     expect([answer.status, answer.body]).toEqual([429, 'mine'])
   })
 
-  it('leaves the decision under the name that it is told', async () => {
+  it('sets the decision under the configured name', async () => {
     const app = framework()
     app.use(rateLimit({ ...one, requestPropertyName: 'apiLimit', routes: { '/r': { limit: 5 } } }))
     app.use((req, res) => void res.json([Reflect.get(req, 'apiLimit').allowed, req.rateLimit]))
@@ -110,7 +110,7 @@ describe.each([
     expect((await get('/r')).body).toBe('[true,null]')
   })
 
-  it('tells of all policies of a request, under whatever names its decisions stand', async () => {
+  it('reports all policies of a request, whatever its decisions are called', async () => {
     const app = framework()
     app.use(rateLimit({ name: 'a', limit: 9, window: '1m', requestPropertyName: 'first' }))
     app.use(rateLimit({ name: 'b', limit: 8, window: '1m' }))
@@ -135,7 +135,7 @@ describe.each([
     expect((await get('/', { headers: { referer: 'a' } })).body).toBe('"@header/referrer/a"')
   })
 
-  it('routes in its options stand behind the path of the router that they are written beside', async () => {
+  it("routes in its options are relative to the router's mount path", async () => {
     const app = framework()
     const router = framework.Router()
     router.use(rateLimit({ routes: { 'GET /items/:id': one } }))
@@ -147,7 +147,7 @@ describe.each([
     expect((await get('/shop/b/items/2')).status).toBe(429)
   })
 
-  it('routes in its options leave limits at a route to be asked after them', async () => {
+  it('routes in its options do not disable later limits on a route', async () => {
     const app = framework()
     app.use(rateLimit({ ...one, limit: 3, routes: { '/own': { ...one, limit: 9, name: 'rule' } } }))
     app.get('/own', rateLimit({ ...one, name: 'own' }), (_req, res) => void res.end())
@@ -159,7 +159,7 @@ describe.each([
 })
 
 describe('rateLimit', () => {
-  it('says once that everybody is trusted, where the list has several addresses', async () => {
+  it('warns once that every proxy is trusted, if the list has several addresses', async () => {
     const warn = vi.spyOn(console, 'warn').mockReturnValue()
     onTestFinished(() => warn.mockRestore())
     const apps = [true, 2].map((trust) =>

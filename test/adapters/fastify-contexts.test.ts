@@ -56,7 +56,7 @@ describe('where the plugin applies', () => {
     expect(await statuses(app, 1, '/%2e%2e/x', 'POST')).toEqual([429])
   })
 
-  it('limits unknown URLs of a context with a not-found handler of its own', async () => {
+  it('limits unknown URLs of a context with its own not-found handler', async () => {
     const app = create()
     app.register(rateLimitPlugin, two)
     const child = async (context: FastifyInstance) =>
@@ -76,7 +76,7 @@ describe('where the plugin applies', () => {
     expect(await statuses(app, 9, '/off')).toEqual(Array(9).fill(200))
   })
 
-  it('registered for two hooks, keeps the limit of the one for routes that have options for the other', async () => {
+  it("registered for two hooks, keeps one's limit on routes with options for the other", async () => {
     const app = await limitedBy({ ...two, name: 'by-address' })
     await app.register(rateLimitPlugin, { limit: 9, window: '1m', hook: 'preHandler' })
     app.get('/own', { config: { rateLimit: { limit: 8, window: '1m', name: 'own' } } }, hello)
@@ -88,7 +88,7 @@ describe('where the plugin applies', () => {
     expect(await statuses(app, 3, '/off')).toEqual([200, 200, 200])
   })
 
-  it('registered in a context and in its child, lets the nearest speak for the options of a route', async () => {
+  it("registered in a context and its child, the nearest applies a route's options", async () => {
     const app = await limitedBy({ ...two, key: () => 'outer' })
     app.register(async (child) => {
       await child.register(rateLimitPlugin, { limit: 9, window: '1m', key: () => 'inner' })
@@ -101,7 +101,7 @@ describe('where the plugin applies', () => {
     expect(onDecision).toHaveBeenCalledTimes(3)
   })
 
-  it('a context that was made between two registrations has its routes limited by the first', async () => {
+  it('a context created between two registrations is limited by the first', async () => {
     const app = create()
     const config = { rateLimit: { limit: 1, window: '1m' } } as const
     await app.register(rateLimitPlugin, two)

@@ -26,7 +26,7 @@ describe('app.rateLimit', () => {
     },
   )
 
-  it('counts apart on each route, and once where it is a hook of the whole instance', async () => {
+  it('counts each route separately, and once as a hook of the whole instance', async () => {
     const app = await limitedBy({ global: false })
     const limit = app.rateLimit(two)
     app.get('/a', { preHandler: limit }, hello)
@@ -43,7 +43,7 @@ describe('app.rateLimit', () => {
     expect(await statuses(app, 1, '/d')).toEqual([429])
   })
 
-  it('is no limit by account alone: the limit of the plugin applies too', async () => {
+  it("does not replace the plugin's limit", async () => {
     const warn = vi.spyOn(console, 'warn').mockReturnValue()
     const app = await limitedBy({ limit: 3, window: '1m' })
     const login = { ...two, name: 'pair-in-hook', key: all(key, ip()) }
@@ -56,7 +56,7 @@ describe('app.rateLimit', () => {
     warn.mockRestore()
   })
 
-  it('limits the not-found handler alone, beside what the plugin limits', async () => {
+  it('limits only the not-found handler, in addition to the plugin', async () => {
     const app = await limitedBy({ limit: 9, window: '1m' })
     app.setNotFoundHandler({ preHandler: app.rateLimit({ limit: 2 }) }, (_request, reply) =>
       reply.code(404).send(),
@@ -68,7 +68,7 @@ describe('app.rateLimit', () => {
     expect(await statuses(app, 1)).toEqual([200])
   })
 
-  it('names a policy of the nearest plugin, and says what is wrong', async () => {
+  it('refers to a policy of the nearest plugin, and reports mistakes', async () => {
     const app = await limitedBy({ ...two, global: false })
     const profiles = { dear: { limit: 1, window: '1m' } } as const
     app.register(async (child) => {
@@ -81,7 +81,7 @@ describe('app.rateLimit', () => {
     expect(() => app.rateLimit({ limit: -1 })).toThrow(/^app.rateLimit: limit must be/)
   })
 
-  it('takes its headers off redirects, where it is asked to', async () => {
+  it('removes its headers from redirects with hideOnRedirect', async () => {
     const app = await limitedBy({ global: false, ...two })
     const preHandler = app.rateLimit({ hideOnRedirect: true })
     const redirect: RouteHandlerMethod = async (_request, reply) => reply.redirect('/there')
@@ -92,7 +92,7 @@ describe('app.rateLimit', () => {
     expect((await app.inject('/nowhere')).headers).not.toHaveProperty('ratelimit')
   })
 
-  it("shares the plugin's penalty, which is no limiter that a request meets twice", async () => {
+  it("shares the plugin's penalty, without a duplicate limiter warning", async () => {
     const warn = vi.spyOn(console, 'warn').mockReturnValue()
     const app = create()
     const penalty = { after: 2, within: '1m', for: '5m' } as const

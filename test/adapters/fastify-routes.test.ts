@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest'
 import { create, hello, limitedBy, statuses, two } from './fastify-app.ts'
 
 describe('the options of a route', () => {
-  it('without policies, have those of the plugin, counted for the route', async () => {
+  it("without policies, use the plugin's, counted for the route", async () => {
     const app = await limitedBy(two)
     app.get('/', hello)
     app.get('/dear', { config: { rateLimit: { cost: 2 } } }, hello)
@@ -13,7 +13,7 @@ describe('the options of a route', () => {
     expect(await statuses(app, 3)).toEqual([200, 200, 429])
   })
 
-  it('count alike on every server, whichever route was asked first', async () => {
+  it('count the same on every server, whichever route was requested first', async () => {
     const store = memoryStore()
     const server = async () => {
       const app = await limitedBy({ ...two, store, key: () => 'ada' })
@@ -28,7 +28,7 @@ describe('the options of a route', () => {
     expect(await statuses(one, 2, '/b')).toEqual([200, 429])
   })
 
-  it('shared by two routes, count each apart', async () => {
+  it('shared by two routes, count each separately', async () => {
     const app = await limitedBy(two)
     const config = { rateLimit: { limit: 1, window: '1m' } } as const
     app.get('/a', { config }, hello)
@@ -53,7 +53,7 @@ describe('the options of a route', () => {
     expect(await statuses(app, 3, '/own')).toEqual([200, 200, 429])
   })
 
-  it('are checked when the route is declared, or else when it is first asked for', async () => {
+  it('are checked when the route is declared, or on its first request', async () => {
     const wrong = { config: { rateLimit: { limit: -1, window: '1m' } } } as const
     const app = create()
     app.get('/before', wrong, hello)
@@ -79,7 +79,7 @@ describe('the options of a route', () => {
 })
 
 describe('routes in the options of the plugin', () => {
-  it('stand behind the prefix of the context that the plugin is registered in', async () => {
+  it("are relative to the prefix of the plugin's context", async () => {
     const app = create()
     const routes = { 'GET /own/:id': { ...two, limit: 1 } }
     const api = async (context: FastifyInstance) => {
@@ -96,13 +96,13 @@ describe('routes in the options of the plugin', () => {
     expect(await statuses(app, 3, '/own/1')).toEqual([200, 200, 200])
   })
 
-  it('hold for unknown URLs too', async () => {
+  it('apply to unknown URLs too', async () => {
     const app = await limitedBy({ ...two, routes: { '/api/*': { ...two, limit: 1 } } })
     expect(await statuses(app, 2, '/api/nowhere')).toEqual([404, 429])
     expect(await statuses(app, 3, '/nowhere')).toEqual([404, 404, 429])
   })
 
-  it('hold alone with global: false', async () => {
+  it('apply alone with global: false', async () => {
     const app = await limitedBy({ global: false, routes: { '/own': { ...two, limit: 1 } } })
     app.get('/', hello)
     app.get('/own', hello)
@@ -110,7 +110,7 @@ describe('routes in the options of the plugin', () => {
     expect(await statuses(app, 5)).toEqual(Array(5).fill(200))
   })
 
-  it('give way to the limits of the route itself', async () => {
+  it("are overridden by the route's own limits", async () => {
     const none = { ...two, limit: 0 }
     const app = await limitedBy({ ...two, routes: { '/own': none, '/free': none } })
     app.get('/own', { config: { rateLimit: two } }, hello)
@@ -129,7 +129,7 @@ describe('routes in the options of the plugin', () => {
 })
 
 describe('config.rateLimit', () => {
-  it('may be the name of a policy, which is one quota for all that name it', async () => {
+  it('may be the name of a policy, with one quota for all its users', async () => {
     const app = await limitedBy({ ...two, profiles: { heavy: { limit: 3, window: '1m' } } })
     app.get('/a', { config: { rateLimit: 'heavy' } }, hello)
     app.get('/b', { config: { rateLimit: { policies: ['heavy'], cost: 2 } } }, hello)
@@ -141,7 +141,7 @@ describe('config.rateLimit', () => {
     expect(await statuses(app, 2, '/a')).toEqual([200, 429])
   })
 
-  it('cannot be added to nothing', async () => {
+  it('cannot be added without a limiter', async () => {
     const app = await limitedBy({ global: false })
     const own = { rateLimit: { ...two, combine: 'add' } } as const
     expect(() => app.get('/own', { config: own }, hello)).toThrow(/no policies for all requests/)

@@ -33,7 +33,7 @@ describe('the life of a request', () => {
     expect((await app.inject('/free')).json()).toEqual({})
   })
 
-  it("shows a refusal to onResponse and the application's own hooks, and not to a later onRequest", async () => {
+  it("shows a refusal to onResponse and the application's hooks, not to a later onRequest", async () => {
     const app = create()
     const seen = vi.fn()
     app.addHook('onRequest', async (_request, reply) => {
@@ -115,7 +115,7 @@ it('H36: over HTTP/2 names are in lower case, values equal, and exactly the limi
 })
 
 describe('what is held for a stream of HTTP/2', () => {
-  it('is let go of when the stream ends, or is reset', async () => {
+  it('is released when the stream ends or is reset', async () => {
     const { app, session: open } = overHttp2()
     const { options, used } = counted(inFlight)
     await app.register(rateLimitPlugin, options)
@@ -139,7 +139,7 @@ describe('what is held for a stream of HTTP/2', () => {
     await until('the leases are settled', isFree)
   })
 
-  it('is not held any longer for a session that is lost', async () => {
+  it('is released when the session is lost', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
     onTestFinished(() => void vi.useRealTimers())
     const { app, session: begin } = overHttp2()

@@ -82,7 +82,7 @@ describe('the address of a client', () => {
     expect(warn.mock.calls.flat().join()).toMatch(/behind a proxy give the option addressOf/)
   })
 
-  it('that is missing is an error, and no key that all share', async () => {
+  it('that is missing is an error, not a shared key', async () => {
     const limited = rateLimit(one)(hello)
 
     const message = /pass it as remoteAddress, set the option addressOf/
@@ -132,7 +132,7 @@ describe('a response of fetch', () => {
     expect([await proxied.text(), proxied.headers.get('ratelimit')]).toEqual(['hi', left])
   })
 
-  it('that is an error of the network stays one, and settles', async () => {
+  it('that is a network error stays one, and settles', async () => {
     const { limit, used } = holding()
     const response = await limit(() => Response.error())(get(), info)
     expect([response.type, response.status]).toEqual(['error', 0])
@@ -153,7 +153,7 @@ describe('a response of fetch', () => {
     expect(await response.text()).toBe('ab')
   })
 
-  it('of a chain tells of all limiters when one between makes it anew', async () => {
+  it("of a chain has all limiters' headers, even if one in between rebuilds it", async () => {
     const outer = rateLimit({ name: 'outer', limit: 9, window: '1m', headers: ['draft-11'] })
     const inner = rateLimit({ name: 'inner', limit: 5, window: '1m', headers: ['draft-11'] })
     const policies = '"outer";q=9;w=60, "inner";q=5;w=60'
@@ -196,7 +196,7 @@ describe('what a request of fetch holds', () => {
     expect(cancelled.mock.calls).toEqual(how === 'fails' ? [] : [['gone']])
   })
 
-  it('is waited for by waitUntil, until the store has done its work', async () => {
+  it('is kept alive by waitUntil until the store is done', async () => {
     let release = (): void => undefined
     const released = new Promise<void>((resolve) => (release = resolve))
     const store = storeThrough(memoryStore(), (op) => (op === 'release' ? released : undefined))
@@ -217,7 +217,7 @@ describe('what a request of fetch holds', () => {
     expect(work).toHaveLength(1)
   })
 
-  it('is settled with a delayed request whose client leaves', async () => {
+  it('is settled if the client of a delayed request disconnects', async () => {
     const queue = { algorithm: 'leaky-bucket', limit: 1, window: '1h', queue: 5 } as const
     const limit = rateLimit({ ...queue, name: 'q', key: () => 'ada' })
     const handler = vi.fn(hello)
@@ -232,7 +232,7 @@ describe('what a request of fetch holds', () => {
 })
 
 describe('decide()', () => {
-  it('leaves the answer to whoever asks', async () => {
+  it('leaves the response to the caller', async () => {
     const { decide } = rateLimit(one)
     const first = await decide(get(), info)
     expect([first.answer, first.decision?.allowed]).toEqual([undefined, true])
@@ -245,7 +245,7 @@ describe('decide()', () => {
     expect(second.answer?.headers.get('retry-after')).toBe('60')
   })
 
-  it('settles what is held when it is told how the request ended', async () => {
+  it('settles holds when the caller reports the end of the request', async () => {
     const { limit, used } = holding()
     const failed = await limit.decide(get(), info)
     expect(await used()).toBe(1)
@@ -264,13 +264,13 @@ describe('the options of rateLimit', () => {
     expect(() => rateLimit(options as never)).toThrow(/^rateLimit .*a plain object of options/)
   })
 
-  it('name what is not known, and what a router is needed for', () => {
+  it('name unknown options, and options that need a router', () => {
     expect(() => rateLimit({ ...one, adressOf: () => '' } as never)).toThrow(/addressOf/)
     expect(() => rateLimit({ ...one, addressOf: 'x-real-ip' as never })).toThrow(/^addressOf /)
     expect(() => rateLimit({ routes: { '/a': one } })).toThrow(/^routes needs the option router/)
   })
 
-  it('warn once where a runtime of many isolates counts in memory', () => {
+  it('warn once if a runtime with many isolates counts in memory', () => {
     const warn = vi.spyOn(console, 'warn').mockReturnValue()
     vi.stubGlobal('EdgeRuntime', 'edge-runtime')
     try {

@@ -24,7 +24,7 @@ describe('a limiter of Hono', () => {
     expect(await (await ask(app, '/skipped')).json()).toEqual({})
   })
 
-  it('says how proxies are told, and what routes need', () => {
+  it('explains how to configure proxies, and what routes need', () => {
     const proxied: object = { ...one, trustProxy: true }
     const hint = "there is no option 'trustProxy' (did you mean 'addressOf'?)"
     expect(() => Reflect.apply(rateLimit, undefined, [proxied])).toThrow(hint)
@@ -33,7 +33,7 @@ describe('a limiter of Hono', () => {
     expect(() => rateLimit({ ...one, routes, router: nodeRouter })).not.toThrow()
   })
 
-  it('knows the pattern of the route, also from the front, and in an app within', async () => {
+  it('knows the route pattern, even from outer middleware and in nested apps', async () => {
     const onDecision = vi.fn()
     const inner = new Hono().get('/items/:id', (c) => c.text(c.req.param('id')))
     const app = new Hono().use(rateLimit({ ...one, observers: { onDecision } }))
@@ -43,7 +43,7 @@ describe('a limiter of Hono', () => {
     expect(routes).toEqual(['GET /shop/items/:id', 'GET /shop/items/:id', undefined])
   })
 
-  it('counts apart on each route, with one store', async () => {
+  it('counts each route separately, with one store', async () => {
     const store = memoryStore()
     const app = new Hono()
     const hello = () => new Response('hello')
@@ -60,14 +60,14 @@ describe('a limiter of Hono', () => {
     expect(await statuses(app, ...paths)).toEqual([...each, ...each, ...each, ...each])
   })
 
-  it('puts its fields on a response with fixed headers, and where there is no route', async () => {
+  it('adds its headers to a response with immutable headers, and without a route', async () => {
     const app = new Hono().use(rateLimit({ ...one, limit: 2 }))
     app.get('/', () => Response.redirect('http://a/', 302))
     expect((await ask(app)).headers.get('ratelimit')).toBe('"default";r=1;t=60')
     expect((await ask(app, '/nowhere')).headers.get('ratelimit')).toBe('"default";r=0;t=60')
   })
 
-  it("answers a refusal with handler: 'throw' by Hono itself", async () => {
+  it("handler: 'throw' lets Hono answer", async () => {
     const app = new Hono().use(rateLimit({ ...one, limit: 0, handler: 'throw' }))
     const refused = await ask(app)
     expect([refused.status, refused.headers.get('ratelimit')]).toEqual([429, '"default";r=0'])
@@ -83,7 +83,7 @@ describe('a limiter of Hono', () => {
     expect(onDecision.mock.calls).toMatchObject([[{ key: '@ip/203.0.113.9' }]])
   })
 
-  it('has no key where nobody knows an address, and says how to tell it', async () => {
+  it('has no key without an address, and explains how to provide one', async () => {
     const app = new Hono().use(rateLimit(one))
     const failed = vi.fn()
     app.onError((error, c) => {
@@ -97,7 +97,7 @@ describe('a limiter of Hono', () => {
     })
   })
 
-  it('holds a lease until the body is over, and has the runtime wait for it', async () => {
+  it('holds a lease until the body ends, and makes the runtime wait', async () => {
     const { options, used } = counted(inFlight)
     const app = new Hono().use(rateLimit(options))
     app.get('/', (c) => {

@@ -32,7 +32,7 @@ describe('a warning, once', () => {
     ])
   })
 
-  it('of a limiter that a request meets twice', async () => {
+  it('of a limiter that a request passes twice', async () => {
     const limit = rateLimit({ limit: 4, window: '1m' })
     expect(await ask([limit, limit], 3)).toEqual([200, 200, 429])
     expect(warned()).toEqual([
@@ -40,7 +40,7 @@ describe('a warning, once', () => {
     ])
   })
 
-  it('of a key that is never there, in Express and in Fastify', async () => {
+  it('of a key that is always missing, in Express and in Fastify', async () => {
     const key = user(() => undefined)
     expect(await ask([rateLimit({ limit: 9, window: '1m', key })], 6)).not.toContain(429)
     const app = await limitedBy({ limit: 9, window: '1m', key: () => undefined })
@@ -52,7 +52,7 @@ describe('a warning, once', () => {
     ])
   })
 
-  it('of one name with two limits at two places, and not of one limit, or one place', async () => {
+  it('of one name with two limits in two places, not of one limit or one place', async () => {
     const made = (limit: number) => rateLimit({ name: 'shared', limit, window: '1m' })
     made(5)
     made(6)
@@ -70,7 +70,7 @@ describe('a warning, once', () => {
     ])
   })
 
-  it('of a preflight that is counted, unless somebody chose that', async () => {
+  it('of a counted preflight, unless that was configured', async () => {
     const one = { limit: 1, window: '1m' } as const
     const headers = { origin: 'https://a.example', 'access-control-request-method': 'POST' }
     const send = (chosen: object) =>
@@ -89,7 +89,7 @@ describe('a warning, once', () => {
     ])
   })
 
-  it('of a route that counts pairs with the address alone, in place of the address', () => {
+  it('of a route that counts only pairs instead of addresses', () => {
     const login = (options: object) =>
       rateLimit({ limit: 9, window: '1m', routes: { 'POST /login': options } })
     const pair = { limit: 5, window: '1m', key: all(account, ip()) } as const
@@ -108,14 +108,14 @@ describe('a warning, once', () => {
     ])
   })
 
-  it('of a tier that is not in the table, with its name', async () => {
+  it('of an unknown tier, with its name', async () => {
     const limit = tiers({ free: 5, default: 3 }, () => 'premium')
     await ask([rateLimit({ limit, window: '1m' })], 2)
     expect(warned()).toEqual([expect.stringContaining("there is no tier 'premium'")])
   })
 })
 
-it('no warning of two limiters, of a key that is there now and then, and of a limiter on two routes', async () => {
+it('no warning of two limiters, an occasional key, or a limiter on two routes', async () => {
   const many = { limit: 50, window: '1m' } as const
   let asked = 0
   const key = user(() => (++asked === 2 ? 'ada' : undefined))

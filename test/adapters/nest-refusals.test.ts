@@ -54,7 +54,7 @@ describe('refusals in Nest', () => {
     },
   )
 
-  it('say a text as Nest says it', async () => {
+  it('send a string as Nest does', async () => {
     const limits = RateLimitModule.forRoot({ ...one, message: 'Slow down' })
     const { ask } = await start({ limits })
     await ask()
@@ -77,7 +77,7 @@ describe('refusals in Nest', () => {
     }
   }
 
-  it('take the shape that a filter on the controller, or a global one, gives them', async () => {
+  it('take the shape of a filter, on the controller or global', async () => {
     @Controller()
     @UseFilters(Shaping)
     class Shaped extends Cats {}
@@ -93,7 +93,7 @@ describe('refusals in Nest', () => {
     expect(await caught.statuses('/', '/')).toEqual([200, 430])
   })
 
-  it('are the exceptions that a handler of the options makes, or ours where it makes none', async () => {
+  it('are the exceptions of the option handler, or ours if it returns none', async () => {
     const handler = vi.fn((_context, { retryAfterMs }) =>
       retryAfterMs > 0 ? new BadRequestException('slow down') : undefined,
     )
@@ -113,7 +113,7 @@ describe('contexts that are not of HTTP', () => {
     return context
   }
 
-  it('count by a key, and say what is missing where there is none', async () => {
+  it('count by a key, and explain a missing one', async () => {
     const key = user((context) => context.getArgByIndex(2).user)
     const guardOf = async (options: RateLimitModuleOptions) => {
       const { app } = await start({ limits: RateLimitModule.forRoot(options) })
@@ -158,7 +158,7 @@ describe('contexts that are not of HTTP', () => {
     expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '60'])
   })
 
-  it('are messages of a WebSocket too, limited by a key, with an exception of theirs', async () => {
+  it('include WebSocket messages, limited by a key, with a WsException', async () => {
     @WebSocketGateway()
     @UseGuards(RateLimitGuard)
     @RateLimit({

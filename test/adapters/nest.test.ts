@@ -14,7 +14,7 @@ import { describe, expect, it, vi } from 'vitest'
 import { Cats, controllerOf, one, start } from './nest-app.ts'
 
 describe('the decorators of @sluice/nest', () => {
-  it('count a controller as one, a handler by itself, and the rest by the module', async () => {
+  it('count a controller together, a handler separately, and the rest by the module', async () => {
     const methods = { a: [], b: [], own: [RateLimit({ limit: 1 }), Get(['own', 'alias'])] }
     const Limited = controllerOf('Limited', methods, RateLimit({ limit: 2 }))
     const { ask, statuses } = await start({ controllers: [Limited, Cats] })
@@ -48,7 +48,7 @@ describe('the decorators of @sluice/nest', () => {
     expect(await statuses('/named', '/named')).toEqual([200, 429])
   })
 
-  it('leave a controller alone, but not a handler that says otherwise', async () => {
+  it('skip a controller, but not a handler with its own limit', async () => {
     const methods = { skipped: [], limited: [SkipRateLimit(false)], own: [RateLimit({ limit: 2 })] }
     const Skipped = controllerOf('Skipped', methods, SkipRateLimit())
     const { ask, statuses } = await start({ controllers: [Skipped, Cats] })
@@ -59,7 +59,7 @@ describe('the decorators of @sluice/nest', () => {
     expect(await statuses('/own', '/own', '/own')).toEqual([200, 200, 429])
   })
 
-  it('say who is counted: the nearer one, and of one place that of the limits', async () => {
+  it('set the key: the nearest one, or in one place that of the limits', async () => {
     const by = (name: string) => header(`x-${name}`)
     const methods = {
       a: [],
@@ -84,7 +84,7 @@ describe('the decorators of @sluice/nest', () => {
     expect(await twice('/d', 'class')).toEqual([200, 429, 429])
   })
 
-  it('count methods apart that another decorator has replaced', async () => {
+  it('count methods replaced by another decorator separately', async () => {
     const traced: MethodDecorator = (_target, _name, descriptor) => {
       descriptor.value = (() => 'traced') as never
     }
@@ -105,7 +105,7 @@ describe('the decorators of @sluice/nest', () => {
   })
 })
 
-it('RateLimit and RateLimitKey refuse what is no limit, and no key', () => {
+it('RateLimit and RateLimitKey reject invalid limits and keys', () => {
   expect(() => RateLimit(false as never)).toThrow(/@RateLimit must be options, or the name/)
   expect(() => RateLimitKey('user' as never)).toThrow(/@RateLimitKey must be a resolver/)
   expect(() => RateLimitKey(user as never)).toThrow(/@RateLimitKey: user\(…\)/)
@@ -146,7 +146,7 @@ describe('RateLimitModule', () => {
     }
   })
 
-  it('limits decorated handlers alone with global: false, which needs no policies', async () => {
+  it('limits only decorated handlers with global: false, which needs no policies', async () => {
     const Login = controllerOf('Login', { login: [RateLimit(one)] })
     const limits = RateLimitModule.forRoot({ global: false })
     const { statuses } = await start({ limits, controllers: [Login, Cats] })
@@ -154,7 +154,7 @@ describe('RateLimitModule', () => {
     expect(await statuses('/login', '/login')).toEqual([200, 429])
   })
 
-  it('shows the decision, and gives the limiter to whoever injects the guard', async () => {
+  it('shows the decision, and provides the limiter through the guard', async () => {
     @Controller()
     class Login {
       readonly #guard: RateLimitGuard
@@ -175,7 +175,7 @@ describe('RateLimitModule', () => {
     for (let i = 0; i < 3; i += 1) expect(await (await ask()).json()).toEqual({ left: 0 })
   })
 
-  it('counts once where the guard stands globally, on the controller and on the handler', async () => {
+  it('counts once if the guard is global, on the controller and on the handler', async () => {
     const guards = UseGuards(RateLimitGuard)
     const Guarded = controllerOf('Guarded', { all: [guards] }, guards)
     const limits = RateLimitModule.forRoot({ ...one, limit: 2 })
@@ -184,7 +184,7 @@ describe('RateLimitModule', () => {
   })
 
   it.each(['Express', 'Fastify'] as const)(
-    'takes the fields off the redirect of a handler that says so, on %s',
+    "removes headers from a handler's redirect with hideOnRedirect, on %s",
     async (platform) => {
       const hiding = RateLimit({ limit: 1, hideOnRedirect: true })
       const Moved = controllerOf('Moved', { moved: [Redirect('/elsewhere'), hiding] })

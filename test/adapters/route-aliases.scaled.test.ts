@@ -39,7 +39,7 @@ const rule = { limit, window: '1h' } as const
 const routes = { 'POST /login': rule, 'GET /search/:q': rule }
 
 describe.each(setups)('$name', ({ start }) => {
-  it('counts every alias of a route that its handler is reached by as the route', async () => {
+  it("counts every alias that reaches a route's handler as that route", async () => {
     const reached = { '/login': [] as string[], '/search/:q': [] as string[] }
     const { port, prefix } = await start({ routes }, [login, search], ({ path }, url) => {
       reached[path as keyof typeof reached].push(url)
@@ -90,7 +90,7 @@ describe('a path that is written at random', () => {
   it.each([
     ...expressSetups.filter((_, index) => index % 5 === 0),
     ...fastifySetups.filter((_, index) => index % 9 === 0),
-  ])('never reaches a handler whose rule admits nobody: $name', async ({ start }) => {
+  ])('never reaches a handler with limit 0: $name', async ({ start }) => {
     const nobody = { limit: 0, window: '1h' } as const
     const rules = patterns.map(({ method, path }) => [`${method} ${path}`, nobody] as const)
     const reached: string[] = []
@@ -130,7 +130,7 @@ describe('a rule that is false', () => {
   const closed = { limit: 0, window: '1h', routes: freed } as const
 
   it.each(setups.filter((_, index) => index % 3 === 0))(
-    'is no way to a route beside it: $name',
+    'opens no way to another route: $name',
     async ({ start }) => {
       const reached: string[] = []
       const { port, prefix } = await start(closed, [...open, guarded, nested], (pattern, url) => {
@@ -144,7 +144,7 @@ describe('a rule that is false', () => {
   )
 
   it.each(setups.filter((_, index) => index % 7 === 0))(
-    'does not stand for a path with dot segments, which something behind it may resolve: $name',
+    'does not match dot segments, which a server behind it may resolve: $name',
     async ({ start }) => {
       const reached: string[] = []
       const { port, prefix } = await start(closed, open, (_, url) => reached.push(url))

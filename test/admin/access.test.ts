@@ -18,7 +18,7 @@ import { serve } from './serve.ts'
 const body = { key: 'user ada', reason: 'a test' }
 
 describe('authorize', () => {
-  it('refuses everybody where it is left out, and says what to do', async () => {
+  it('refuses everybody if it is missing, and says what to do', async () => {
     const answer = await createAdmin({})(requestOf({}))
     expect(answer?.status).toBe(403)
     expect(String(answer?.body)).toContain('authorize')
@@ -32,13 +32,13 @@ describe('authorize', () => {
     { actor: 'ada', may: 'read' },
     { actor: 'ada', may: ['write', 'constructor'] },
     Object.create({ actor: 'ada', may: ['read'] }),
-  ])('refuses an answer that grants nothing: %j', async (answer) => {
+  ])('treats a result without roles as a refusal: %j', async (answer) => {
     vi.spyOn(process, 'emitWarning').mockReturnValue()
     const { call } = await startAdmin({ admin: { authorize: () => answer as Granted } })
     expect((await call('GET', 'session')).status).toBe(403)
   })
 
-  it('awaits an answer, and keeps a name from ending a line', async () => {
+  it('awaits the result, and keeps line breaks out of names', async () => {
     const actor = `ada\r\nSet-Cookie: a=b\u2028${'x'.repeat(300)}`
     const authorize = async () => ({ actor, may: ['read'] }) as const
     const { call } = await startAdmin({ admin: { authorize } })
@@ -48,7 +48,7 @@ describe('authorize', () => {
     expect(body.actor.length).toBe(200)
   })
 
-  it('hands over the errors of the function to the framework', async () => {
+  it("passes the function's errors to the framework", async () => {
     const authorize = () => {
       throw new Error('no database')
     }
@@ -63,7 +63,7 @@ describe('authorize', () => {
 })
 
 describe.each(frameworks)("authorize: 'localhost' in $name", (framework) => {
-  it('lets this machine in, and nobody through a proxy or under another Host', async () => {
+  it('admits this machine, and nobody through a proxy or with another Host', async () => {
     const { port } = await startAdmin({ framework, admin: { authorize: 'localhost' } })
     const statusWith = async (headers: Record<string, string>) =>
       (await ask(port, '/limits/api/v1/session', { headers })).status
@@ -78,7 +78,7 @@ describe.each(frameworks)("authorize: 'localhost' in $name", (framework) => {
 })
 
 describe('the limit of guesses in docs/admin.md', () => {
-  it.each(['GET', 'POST', 'OPTIONS'])('holds for 200 guesses by %s', async (method) => {
+  it.each(['GET', 'POST', 'OPTIONS'])('stops 200 guesses by %s', async (method) => {
     const code = /^```ts\n(import \{ createHash.*?)^```/ms.exec(readText('docs/admin.md'))?.[1]
     const app = express()
     const names = {
@@ -107,7 +107,7 @@ it.each([
   ['::ffff:10.0.0.1', 403],
   ['127.0.0.1.evil', 403],
   [undefined, 403],
-])("authorize: 'localhost' looks at the other end of the connection: %s", async (peer, status) => {
+])("authorize: 'localhost' checks the peer address: %s", async (peer, status) => {
   const handler = createAdmin({ authorize: 'localhost' })
   const request = { ...requestOf({ host: 'localhost' }), ip: '127.0.0.1', peer }
   expect((await handler(request))?.status).toBe(status)
@@ -132,7 +132,7 @@ describe('a request from another site', () => {
     expect((await look('user ada')).body.found).toBe(status !== 200)
   })
 
-  it('gets no leave to ask', async () => {
+  it('gets no CORS permission', async () => {
     const { port } = await startAdmin()
     const headers = { origin: 'https://evil.example' }
     const preflight = await ask(port, '/limits/api/v1/keys/reset', { method: 'OPTIONS', headers })

@@ -39,7 +39,7 @@ it.for(['ioredis 6', 'node-redis 6'])(
 )
 
 describe('bulk unlock of many keys', () => {
-  it('goes on from its cursor, and leaves all other keys alone', async ({ client }) => {
+  it('continues from its cursor, and leaves other keys alone', async ({ client }) => {
     const store = redisStore(client, { prefix: 'abc' })
     const { act, policies } = await startAdmin({ store })
     const many = 50_000
@@ -65,7 +65,7 @@ describe('bulk unlock of many keys', () => {
     expect(await client.exists(...others)).toBe(others.length)
   })
 
-  it('is not offered where the client puts a prefix before keys', async ({ redis }) => {
+  it('is not offered if the client has a key prefix', async ({ redis }) => {
     const prefixed = new Redis(redis.url, { keyPrefix: 'app:' })
     const { call, act } = await startAdmin({ store: redisStore(prefixed) })
     expect((await call('GET', 'session')).body.features.unlock).toBe(false)

@@ -33,7 +33,7 @@ describe.each(storeKinds)('a key of two parts, with a store in %s', (kind) => {
     }
   }
 
-  it('is looked up in any order and form, and is not that of one part', async () => {
+  it('is found in any order and form, and differs from its parts', async () => {
     const { call, look, visits } = await start()
     await visits(2)
     const { digest } = await look()
@@ -54,7 +54,7 @@ describe.each(storeKinds)('a key of two parts, with a store in %s', (kind) => {
     }
   })
 
-  it('is reset, blocked and unblocked, by its digest too, and its neighbours are not', async () => {
+  it('is reset, blocked and unblocked, also by digest, without its neighbours', async () => {
     const { act, visits, look } = await start()
     await visits(3)
     await visits(3, 'bob')
@@ -69,7 +69,7 @@ describe.each(storeKinds)('a key of two parts, with a store in %s', (kind) => {
     expect(await visits(1)).toEqual([200])
   })
 
-  it('has an override of its own before that of a pattern', async () => {
+  it('has its own override before that of a pattern', async () => {
     const { act, visits, look, call } = await start()
     expect(await visits(5, 'eve', 'big')).toEqual([200, 200, 200, 200, 429])
     const eve = { tenant: 'big', user: 'eve' }
@@ -84,7 +84,7 @@ describe.each(storeKinds)('a key of two parts, with a store in %s', (kind) => {
     expect(overrides).toMatchObject([{ key: eve }, { key: { tenant: 'big', user: '*' } }])
   })
 
-  it('is its own where its parts hold delimiters, patterns and other scripts', async () => {
+  it('stays distinct if its parts have delimiters, patterns or other scripts', async () => {
     const { act, visits, look } = await start()
     const odd = { tenant: 'a, user b', user: '100%25 é😀 "x" \\ *' }
     expect((await look(odd)).found).toBe(false)

@@ -11,7 +11,7 @@ const roles: readonly (Role | undefined)[] = ['read', 'keys', 'policies', undefi
 const nothing = "default-src 'none'; frame-ancestors 'none'"
 
 describe.each(frameworks)('the admin API in $name', (framework) => {
-  it('answers each operation as openapi.json says, to those who may ask, and 403 to all others', async () => {
+  it('answers each operation as in openapi.json to authorised callers, and 403 to others', async () => {
     const who: { role: Role | undefined } = { role: undefined }
     const authorize = () => who.role && ({ actor: 'ada', may: [who.role] } as const)
     const started = await startAdmin({ framework, admin: { authorize } })
@@ -57,7 +57,7 @@ describe.each(frameworks)('the admin API in $name', (framework) => {
     expect((await ask(port, '/limits/', { method: 'HEAD' })).status).toBe(200)
   })
 
-  it('refuses what has no place, and no cache keeps the refusal', async () => {
+  it('refuses unknown paths, uncacheably', async () => {
     const { call, act, port } = await startAdmin({ framework })
     const change = { method: 'PUT', headers: { 'x-sluice-admin': '1' } }
     const put = await ask(port, '/limits/api/v1/policies', change)
@@ -80,7 +80,7 @@ describe.each(frameworks)('the admin API in $name', (framework) => {
     }
   })
 
-  it('finds a queue by its name, whatever is in it', async () => {
+  it('finds a queue by any name', async () => {
     const names = ['reports/é 😀', '100%25', 'a?b#c', '..', 'jobs+1']
     const queues = names.map((name) => createQueue({ broker: memoryBroker({ name }) }))
     const { call } = await startAdmin({ framework, admin: { queues } })

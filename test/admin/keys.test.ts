@@ -14,7 +14,7 @@ describe.each(storeKinds)('keys by the admin API, with a store in %s', (kind) =>
   const emptyStore = storesIn(kind)
   const start = async () => startAdmin({ store: await emptyStore() })
 
-  it('are looked up in each form, under the policies that count them', async () => {
+  it('are found in each form, under the policies that count them', async () => {
     const started = await start()
     const { look, visit } = started
     for (let i = 0; i < 6; i += 1) await visit('ada')
@@ -65,7 +65,7 @@ describe.each(storeKinds)('keys by the admin API, with a store in %s', (kind) =>
     }
   })
 
-  it('are shown under the limit that their requests got, and never under another', async () => {
+  it('are shown under the limit of their requests, never another', async () => {
     const file = `deadlineMs: 10000
 policies: [{ name: burst, window: 1h, key: tenant, limit: { tiers: { pro: 100 }, by: plan, default: 10 } }]`
     const started = await startAdmin({ store: await emptyStore(), file })
@@ -97,7 +97,7 @@ policies: [{ name: burst, window: 1h, key: tenant, limit: { tiers: { pro: 100 },
     expect(await stateOf(started, 'tenant acme')).toMatchObject(free)
   })
 
-  it('state no verdict where an override may apply that the key alone does not decide', async () => {
+  it('have no verdict if an override depends on more than the key', async () => {
     const file = `deadlineMs: 10000
 policies:
   - { name: burst, window: 1h, key: user, limit: 5 }
@@ -114,7 +114,7 @@ overrides:
     expect(await stateOf(started, 'user ada')).toMatchObject({ limit: 50, used: 7, allowed: true })
   })
 
-  it('show the level of a bucket against what it holds, and its refill', async () => {
+  it('show the level of a bucket, its capacity and its refill', async () => {
     const file = `deadlineMs: 10000
 policies:
   - { name: small, algorithm: token-bucket, limit: 15, burst: 10, window: 1h, key: user }
@@ -135,7 +135,7 @@ policies:
     expect(await levels()).toMatchObject([{ used: 1 }, {}, { used: 1 }])
   })
 
-  it('say why nothing is found where a function of the code makes the key', async () => {
+  it('explain why nothing is found if a function computes the key', async () => {
     const file = `policies: [{ name: login, limit: 1, window: 1h, key: login }]\npenalty: { after: never, key: login }`
     const started = await startAdmin({ store: await emptyStore(), file })
     for (let i = 0; i < 2; i += 1) await started.visit('ada')
@@ -156,7 +156,7 @@ policies:
     )
   })
 
-  it('are reset, all policies or some, and the answer says whether anything was there', async () => {
+  it('are reset, in all policies or some, and report whether anything existed', async () => {
     const started = await start()
     for (let i = 0; i < 6; i += 1) await started.visit('ada')
     const dry = await started.act('reset', { key: 'user ada', dryRun: true })
@@ -207,7 +207,7 @@ policies:
     expect(body.note).toMatch(/^The penalty does not count tenant: .* Pass the key itself/)
   })
 
-  it('get another limit for a time', async () => {
+  it('get a temporary limit', async () => {
     const started = await start()
     for (let i = 0; i < 6; i += 1) await started.visit('ada')
     const limit = { key: 'user ada', policy: 'burst', limit: 6 }
@@ -226,7 +226,7 @@ policies:
     for (const each of wrong) expect((await started.act('limit', each)).status).toBe(400)
   })
 
-  it('are identities: a route, which everybody shares, is none', async () => {
+  it('are identities: a shared route is not', async () => {
     const file = `
 deadlineMs: 10000
 policies:
@@ -294,7 +294,7 @@ penalty: { after: never, key: route }`
     expect(rest).toMatchObject([{ action: 'policies.file' }])
   })
 
-  it('have a record of each action of many operators at once', async () => {
+  it('have a record of each concurrent action', async () => {
     const { call, act } = await start()
     const users = Array.from({ length: 60 }, (_, index) => `user-${index}`)
     const answers = await Promise.all(users.map((user) => act('reset', { key: { user } })))
@@ -305,7 +305,7 @@ penalty: { after: never, key: route }`
   })
 })
 
-it('the audit sink hears of each step, and an action that it rejects is not begun', async () => {
+it('the audit sink receives each step, and an action that it rejects is not started', async () => {
   const heard: string[] = []
   const auditSink = vi.fn(({ action, phase }) => void heard.push(`${action} ${phase}`))
   const started = await startAdmin({ admin: { auditSink } })

@@ -11,7 +11,7 @@ const readable = new Set([
   ...['export', 'diff', 'lookup'],
 ])
 
-it('every operation is answered while Redis is frozen, and none is half done', async ({
+it('every operation is answered while Redis is frozen, none half done', async ({
   redis,
   client,
 }) => {

@@ -45,7 +45,7 @@ describe.each(storeKinds)('policies by the admin API, with a store in %s', (kind
     expect(policies.file.policies?.[0]?.limit).toBe(one.status === 200 ? 6 : 7)
   })
 
-  it('change nothing in a dry run, which tells whom it would touch', async () => {
+  it('change nothing in a dry run, which reports who would be affected', async () => {
     const started = await startAdmin({ store: await emptyStore() })
     const { policies, visit, call, look } = started
     for (let i = 0; i < 4; i += 1) await visit('ada')
@@ -73,7 +73,7 @@ describe.each(storeKinds)('policies by the admin API, with a store in %s', (kind
     expect((await policies.status()).kill).toBe('none')
   })
 
-  it('refuse what cannot be, as a dry run too, and name the legal values', async () => {
+  it('reject invalid values, also in a dry run, and list legal ones', async () => {
     const started = await startAdmin({ store: await emptyStore() })
     const wrong = [
       { set: [{ policy: 'burst', field: 'limit', value: -1 }] },
@@ -94,7 +94,7 @@ describe.each(storeKinds)('policies by the admin API, with a store in %s', (kind
     expect((await started.policies.status()).entries).toEqual([])
   })
 
-  it('go back, and tell their history, differences and text', async () => {
+  it('can be reverted, and show their history, differences and text', async () => {
     const started = await startAdmin({ store: await emptyStore() })
     const { call, policies } = started
     const first = policies.version
@@ -162,7 +162,7 @@ describe.each(storeKinds)('policies by the admin API, with a store in %s', (kind
   })
 })
 
-it('policies by the admin API are said to be missing where there are none', async () => {
+it('the admin API reports missing policies', async () => {
   const { call } = await startAdmin({ admin: { policies: undefined } as never })
   for (const path of ['policies', 'fleet']) {
     expect((await call('GET', path)).status, path).toBe(404)

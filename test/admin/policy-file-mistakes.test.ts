@@ -9,7 +9,7 @@ import { until } from '../support/until.ts'
 import { startAdmin } from './admin-server.ts'
 
 describe('a policy file with a mistake', () => {
-  it('is refused and shown, and what is in force can be changed', async () => {
+  it('is refused and shown, while the current policies can still be changed', async () => {
     const opened = await openInTest(burst(5))
     const { policies, store } = opened
     const { call, change } = await startAdmin({ store, admin: { policies } })

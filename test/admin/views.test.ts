@@ -83,7 +83,7 @@ describe('the views of the admin API', () => {
     expect([requests.allowed, requests.denied]).toEqual([1_000, 945])
   })
 
-  it('tell who runs which version, and the health of the store', async () => {
+  it('show who runs which version, and the health of the store', async () => {
     const { call, policies } = await startAdmin()
     await until('the process has announced itself', async () => {
       return (await policies.status()).fleet.length === 1
@@ -97,7 +97,7 @@ describe('the views of the admin API', () => {
     })
   })
 
-  it('tell the usage of the regions of a regional store', async () => {
+  it("show the usage of a regional store's regions", async () => {
     const [local, global] = [memoryStore(), memoryStore()]
     const store = regionalStore({ region: 'eu', local, global, shares: { eu: 0.4, us: 0.4 } })
     onTestFinished(() => store.close())
@@ -157,7 +157,7 @@ describe('the views of the admin API', () => {
     expect((await call('GET', 'queues/nothing/dead')).status).toBe(404)
   })
 
-  it('stay readable while the store is away, and actions say that it is', async () => {
+  it('stay readable while the store is unavailable, which actions report', async () => {
     const { store, state } = leavingStore()
     const { act, call } = await startAdmin({ store })
     await call('GET', 'policies')

@@ -9,7 +9,7 @@ const name = `['"](?:${[...algorithmNames, 'penalty'].join('|')})['"]`
 const comparison = new RegExp(`(?:[=!]==?|\\bcase)\\s*${name}|${name}\\s*[=!]==?`)
 
 describe('the name of an algorithm', () => {
-  it('is compared by no other module: what is special about an algorithm is a trait', () => {
+  it('is compared in no other module, which use traits instead', () => {
     const found = filesUnder('packages', '.ts')
       .filter((file) => file.includes('/src/') && !file.startsWith(home))
       .flatMap((file) =>
@@ -28,7 +28,7 @@ describe('the name of an algorithm', () => {
     "if (policy.algorithm === 'penalty') return",
     "'concurrency' !== algorithm",
     "    case 'leaky-bucket':",
-  ])('would be found in %s', (line) => {
+  ])('would be detected in %s', (line) => {
     expect(comparison.test(line)).toBe(true)
   })
 })

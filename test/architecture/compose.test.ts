@@ -55,7 +55,7 @@ describe('docker-compose.yml', () => {
   })
 })
 
-it('the workflow runs what everybody can run, with scripts that exist, on every Node that we support', () => {
+it('the workflow runs existing npm scripts, on every supported Node version', () => {
   const job = readYaml<{ jobs: Record<string, Job> }>('.github/workflows/ci.yml').jobs.test
   expect(job?.strategy.matrix.node).toEqual([20, 22, 24])
   const setup = job?.steps.find(({ uses }) => uses?.startsWith('actions/setup-node@'))

@@ -63,7 +63,7 @@ describe.each(packages())('the package in $folder', ({ folder, manifest }) => {
   })
 })
 
-it('the picture of the docs draws these arrows, without those that a longer way implies', () => {
+it('the diagram in the docs shows these arrows, without implied ones', () => {
   const [, picture = ''] = /flowchart TD\n(.+?)```/s.exec(readText('docs/architecture.md')) ?? []
   const drawn = [...picture.matchAll(/^ {2}(\w+) --> (.+)$/gm)].map(([, from = '', to = '']) => [
     from,

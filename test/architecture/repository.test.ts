@@ -25,7 +25,7 @@ it('the lock file names no registry host, so that installs use the registry of t
 })
 
 describe('the workspaces', () => {
-  it('depend on each other at exactly the version that stands beside them', () => {
+  it('depend on each other at exactly their common version', () => {
     const all = workspaces()
     const versions = new Map(all.map(({ manifest }) => [manifest.name, manifest.version]))
     const stale = all.flatMap((workspace) =>
@@ -66,7 +66,7 @@ describe('each page of a package on npm', () => {
   const { homepage = '' } = readManifest('.')
 
   it.each(packages())(
-    '$folder says what it is, and leaves the site, the sources and the issues to the project',
+    '$folder describes itself, and links to the site, the sources and the issues',
     ({ manifest }) => {
       for (const field of ['homepage', 'repository', 'bugs']) {
         expect(manifest).not.toHaveProperty(field)
@@ -77,7 +77,7 @@ describe('each page of a package on npm', () => {
   )
 
   it.each(packages())(
-    '$folder stands alone: how to install it, an example, its guide',
+    '$folder is self-contained: installation, an example, its guide',
     ({ folder, manifest }) => {
       const readme = readText(`${folder}/README.md`)
       expect(readme).toMatch(new RegExp(`^npm install .*${manifest.name}\\b`, 'm'))
@@ -132,7 +132,7 @@ describe('the files', () => {
     expect(foreign).toEqual([])
   })
 
-  it('would be found out', () => {
+  it('would be detected', () => {
     expect(MACHINE_PATH.test(['', 'home', 'ada', 'sluice'].join('/'))).toBe(true)
     expect(MACHINE_PATH.test(`from '${['', 'root', 'code'].join('/')}'`)).toBe(true)
     expect(MACHINE_PATH.test('GET /users/42 and /api/root/7')).toBe(false)

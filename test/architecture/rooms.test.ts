@@ -56,7 +56,7 @@ describe.each(packages())('the files of $folder', ({ folder, manifest }) => {
     expect(upward).toEqual([])
   })
 
-  it.runIf(maxImports[folder])('know few others', () => {
+  it.runIf(maxImports[folder])('import few others', () => {
     const entries = entriesOf(folder, manifest)
     const knowing = [...graph].filter(
       ([file, targets]) =>
@@ -65,7 +65,7 @@ describe.each(packages())('the files of $folder', ({ folder, manifest }) => {
     expect(knowing.map(([file, targets]) => `${file}: ${targets.length}`)).toEqual([])
   })
 
-  it.skipIf(folder in withCrumbs)('are no crumbs of the one file that imports them', () => {
+  it.skipIf(folder in withCrumbs)('are not fragments of the only file that imports them', () => {
     const crumbs = crumbsIn(graph, linesOf)
     const isOwn = (file: string): boolean => ownFiles.some(([end]) => file.endsWith(end))
     expect(crumbs.filter((file) => !isOwn(file))).toEqual([])

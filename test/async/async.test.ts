@@ -54,7 +54,7 @@ function decideAtOnce(limiter: CheckLimiter, cost = 1) {
 }
 
 describe.each(['sliding-log', 'sliding-counter', 'fixed-window'] as const)('%s', (algorithm) => {
-  it('asks for the first request of a key, and answers the next ones at once', async () => {
+  it("calls the store for a key's first request, and answers the next ones immediately", async () => {
     const events: DecisionEvent[] = []
     const observers = { onDecision: (event: DecisionEvent) => void events.push(event) }
     const limiter = limiterWith({ policies: [{ ...loose, algorithm }], observers })
@@ -65,7 +65,7 @@ describe.each(['sliding-log', 'sliding-counter', 'fixed-window'] as const)('%s',
     expect(await usedAtStore({ algorithm })).toBe(5)
   })
 
-  it('decides one process exactly: the limit, and no more', async () => {
+  it('is exact with one process', async () => {
     const limiter = limiterWith({ policies: [{ ...loose, algorithm }] })
     expect(await consume(limiter, 130)).toBe(100)
     await counted(limiter)
@@ -75,7 +75,7 @@ describe.each(['sliding-log', 'sliding-counter', 'fixed-window'] as const)('%s',
 })
 
 describe('a policy with async', () => {
-  it('has a bound that stays when the limit becomes 0, and changes nothing in memory', async () => {
+  it('has a bound that survives a limit of 0, and no effect in memory', async () => {
     const blocked = limiterOf({ ...loose, limit: 0 })
     expect(blocked.policies[0]?.maxUncounted).toBe(20)
     const limiter = limiterOf(loose)
@@ -83,7 +83,7 @@ describe('a policy with async', () => {
     expect(limiter.storeHealth()).toMatchObject({ uncountedUnits: 0, uncountedBound: 0 })
   })
 
-  it('asks the store once maxUncounted units are not confirmed', async () => {
+  it('calls the store once maxUncounted units are unconfirmed', async () => {
     const limiter = limiterWith()
     await limiter.consume('k')
     const decisions = Array.from({ length: 25 }, () => decideAtOnce(limiter))
@@ -94,7 +94,7 @@ describe('a policy with async', () => {
     expect(await usedAtStore()).toBe(26)
   })
 
-  it('tells the store of many requests in one call', async () => {
+  it('reports many requests to the store in one call', async () => {
     const limiter = limiterWith()
     await limiter.consume('k')
     const submit = vi.spyOn(store, 'submit')
@@ -122,7 +122,7 @@ describe('a policy with async', () => {
     )
   })
 
-  it('tells no more remaining units than are left, and no wait that is too short', async () => {
+  it('never reports too many remaining units, nor too short a wait', async () => {
     const limiter = limiterWith()
     await limiter.consume('k')
     for (const remaining of [98, 97, 96, 95, 94]) {
@@ -135,7 +135,7 @@ describe('a policy with async', () => {
     expect(denied.retryAfterMs).toBeGreaterThan(590_000)
   })
 
-  it('asks again for another limit', async () => {
+  it('calls the store again for another limit', async () => {
     const limiter = limiterWith()
     await limiter.consume('k')
     const lower = limiter.decide([checkOf(limiter.policies[0], { limit: 10 })])
@@ -143,7 +143,7 @@ describe('a policy with async', () => {
     expect((await lower).outcomes[0]?.limit).toBe(10)
   })
 
-  it('tells the store of all units when it is closed', async () => {
+  it('reports all units to the store on close', async () => {
     const limiter = limiterWith()
     await limiter.consume('k')
     for (let i = 0; i < 20; i += 1) void decideAtOnce(limiter)
@@ -166,7 +166,7 @@ describe('a policy with async', () => {
 })
 
 describe('refunds', () => {
-  it('go to units that the store was not told of', async () => {
+  it('apply to unreported units', async () => {
     const limiter = limiterWith()
     await limiter.consume('k')
     const decisions = Array.from({ length: 3 }, () => decideAtOnce(limiter))
@@ -177,7 +177,7 @@ describe('refunds', () => {
     expect(await usedAtStore()).toBe(3)
   })
 
-  it('go to the store while and after it is told', async () => {
+  it('go to the store during and after a report', async () => {
     const limiter = limiterWith()
     await limiter.consume('k')
     const late = await decideAtOnce(limiter, 10)
@@ -192,7 +192,7 @@ describe('refunds', () => {
 })
 
 describe('several policies', () => {
-  it('are decided at once if all of them have async', async () => {
+  it('are decided immediately if all of them have async', async () => {
     const limiter = limiterWith({ policies: [loose, { ...loose, name: 'b', limit: 50 }] })
     await limiter.consume('k')
     const submit = vi.spyOn(store, 'submit')
@@ -202,7 +202,7 @@ describe('several policies', () => {
     expect(submit.mock.calls.map(([{ op }]) => op)).toEqual(['charge', 'charge'])
   })
 
-  it('are decided by the store together if one of them has none', async () => {
+  it('are decided by the store together if one lacks async', async () => {
     const limiter = limiterWith({ policies: [loose, { name: 'q', limit: 5, window: '10m' }] })
     expect(await consume(limiter, 9)).toBe(5)
     // All or nothing: what the other policy has denied took nothing.
@@ -212,7 +212,7 @@ describe('several policies', () => {
 })
 
 describe('resets', () => {
-  it('forget what the store was not told of, and what was known', async () => {
+  it('drop unreported units and the known state', async () => {
     const limiter = limiterWith()
     await limiter.consume('k')
     for (let i = 0; i < 10; i += 1) void decideAtOnce(limiter)
@@ -234,7 +234,7 @@ describe('resets', () => {
 })
 
 describe('a penalty beside it', () => {
-  it('is asked for every request, so that a block holds at once', async () => {
+  it('is checked on every request, so that a block applies immediately', async () => {
     const penalty = { after: 5, within: '1m', for: '5m' } as const
     const limiter = limiterWith({ penalty })
     expect(await consume(limiter, 3)).toBe(3)
@@ -246,7 +246,7 @@ describe('a penalty beside it', () => {
 })
 
 describe.each(['fallback', 'open', 'closed'] as const)('in an outage, mode %s', (failureMode) => {
-  it('owes the units to the store, and asks it before it decides alone again', async () => {
+  it('owes units to the store, and calls it before deciding alone again', async () => {
     const proxy = await startTcpProxy(redis.port)
     const own = new Redis(proxy.port, { retryStrategy: () => 50, maxRetriesPerRequest: 0 })
     own.on('error', () => undefined)

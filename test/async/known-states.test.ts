@@ -35,7 +35,7 @@ async function asks(limiter: CheckLimiter, own: Own = {}): Promise<boolean> {
 }
 
 describe('the state that is known of a key', () => {
-  it('decides for one window, and no later than that', async () => {
+  it('decides for at most one window', async () => {
     const limiter = limiterWith()
     await vi.advanceTimersByTimeAsync(400_000)
     await asks(limiter)
@@ -47,7 +47,7 @@ describe('the state that is known of a key', () => {
     expect(await asks(limiter)).toBe(true)
   })
 
-  it('decides whatever fits in it: the last unit too', async () => {
+  it('decides everything that fits, including the last unit', async () => {
     const limiter = limiterWith()
     await asks(limiter, { cost: 80 })
     expect(await asks(limiter, { cost: 20 })).toBe(false)
@@ -65,14 +65,14 @@ describe('the state that is known of a key', () => {
     expect(await asks(limiter)).toBe(false)
   })
 
-  it('is not that of a key whose digest is like its name', async () => {
+  it('is not confused with a key that looks like its digest', async () => {
     const limiter = limiterWith()
     await asks(limiter, { key: digest })
     await limiter.peek({ digest })
     expect(store.asked('peek')).toBe(1)
   })
 
-  it('is the later one of two answers, whichever comes first', async () => {
+  it('is the later of two answers, in any order', async () => {
     const limiter = limiterWith()
     store.mood = 'hangs'
     const both = [ask(limiter, { cost: 10 }), ask(limiter, { cost: 20 })]
@@ -86,7 +86,7 @@ describe('the state that is known of a key', () => {
     expect(await limiter.peek('k')).toMatchObject({ outcomes: [{ remaining: 70 }] })
   })
 
-  it('is forgotten with a key that is reset, and stays known of others', async () => {
+  it('is dropped when its key is reset, and kept for others', async () => {
     const limiter = limiterWith({ policies: [policy, { name: 'q', limit: 9, window: '1m' }] })
     const [own] = limiter.policies
     const known = (key: string) => !(limiter.decide([checkOf(own, { key })]) instanceof Promise)
@@ -95,7 +95,7 @@ describe('the state that is known of a key', () => {
     expect([known('k'), known('l')]).toEqual([false, true])
   })
 
-  it('decides nothing of a limit of 0, no charge, and nothing while the store is away', async () => {
+  it('does not decide a limit of 0, a charge, or while the store is unavailable', async () => {
     const blocked = limiterWith({ policies: [{ ...policy, name: 'b', limit: 0 }] })
     for (let i = 0; i < 2; i += 1) expect(await ask(blocked)).toMatchObject({ allowed: false })
     const limiter = limiterWith()
@@ -107,7 +107,7 @@ describe('the state that is known of a key', () => {
     expect(await ask(limiter)).toMatchObject({ source: 'fallback' })
   })
 
-  it('is kept of keys with uncounted units, however many others there are', async () => {
+  it('is kept for keys with uncounted units, however many others exist', async () => {
     const never = new Promise(() => undefined)
     const atOnce = storeThrough(memoryStore(), (op) => (op === 'charge' ? never : undefined))
     const limiter = limiterWith({ store: { ...atOnce, fleet: { instances: 3 } } })
@@ -121,7 +121,7 @@ describe('the state that is known of a key', () => {
 })
 
 describe('a charge', () => {
-  it('is one at a time for a key, and has the largest limit of its requests', async () => {
+  it('is sent one at a time per key, with the largest limit of its requests', async () => {
     const limiter = limiterWith()
     await asks(limiter, { limit: 50 })
     store.moods = { charge: 'hangs', consume: 'hangs' }
@@ -144,7 +144,7 @@ describe('a charge', () => {
     expect(limiter.storeHealth().uncountedUnits).toBe(0)
   })
 
-  it('is not made for units that came back, or that cost nothing', async () => {
+  it('is not sent for returned or free units', async () => {
     const limiter = limiterWith()
     await asks(limiter)
     for (const [cost, isBack] of [

@@ -118,7 +118,7 @@ describe('a figure', () => {
     ['keys of a memory store', /([\d,]+) keys (?:by default|for all routes together)/g],
     ['failures that open the breaker', /after (\w+) failures/g],
     ['the prefix of an IPv6', /IPv6 \w+ are counted by (?:their )?(\/\d+)/g],
-  ])('stands on all pages with one value: %s', (_, figure) => {
+  ])('has the same value on all pages: %s', (_, figure) => {
     const found = [...text.matchAll(figure)].map(([, value]) => value)
     expect(found.length).toBeGreaterThan(1)
     expect(new Set(found).size, found.join(', ')).toBe(1)

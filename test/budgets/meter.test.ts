@@ -56,7 +56,7 @@ const someChunks = fc.array(
 const ended = expect.objectContaining({ code: 'SLUICE_BUDGET_ENDED' })
 
 describe.each(Object.entries(kinds))('meter of a %s stream', (kind, metered) => {
-  it('passes what the budget pays for, and fails at the first chunk beyond', async () => {
+  it('passes chunks within the budget, and fails at the first one beyond', async () => {
     await fc.assert(
       fc.asyncProperty(someChunks, fc.integer({ min: 1, max: 120 }), async (chunks, units) => {
         const budget = await reserve(units)
@@ -77,7 +77,7 @@ describe.each(Object.entries(kinds))('meter of a %s stream', (kind, metered) => 
     )
   })
 
-  it('asks for a chunk that is larger than a step, and fails at one that nobody can pay', async () => {
+  it('requests units for a chunk larger than a step, and fails at an unaffordable one', async () => {
     const limiter = createLimiter({ name: 'bytes', limit: 100, window: '1m', reserve: true })
     const budget = await limiter.reserve('ada', { units: 10, step: 4 })
     const chunks = ['x'.repeat(40), 'x'.repeat(30), 'x'.repeat(31)]
@@ -85,7 +85,7 @@ describe.each(Object.entries(kinds))('meter of a %s stream', (kind, metered) => 
     expect(budget.spent).toBe(70)
   })
 
-  it('pauses until there are units again, and then passes everything', async () => {
+  it('pauses until there are units again, then passes everything', async () => {
     const budget = await reserve(4, '2s')
     const chunks = ['abc', 'd', 'efgh']
     const startedAt = performance.now()
@@ -96,7 +96,7 @@ describe.each(Object.entries(kinds))('meter of a %s stream', (kind, metered) => 
     expect(budget).toMatchObject({ spent: 8, left: 0 })
   })
 
-  it('fails for a chunk that no budget can pay for, and for a cost that is no number', async () => {
+  it('fails for an unaffordable chunk, and for a cost that is not a number', async () => {
     const never = await readAll(metered(['abcde'], { budget: await reserve(4), onEnd: 'pause' }))
     expect(never).toEqual({ chunks: [], error: ended })
     const odd = await readAll(metered([{} as string], { budget: await reserve(4) }))
@@ -126,7 +126,7 @@ describe.each(Object.entries(kinds))('meter of a %s stream', (kind, metered) => 
     expect(budget.spent).toBe(2)
   })
 
-  it('reads the source no further than a few chunks ahead of its reader', async () => {
+  it('reads only a few chunks ahead of its reader', async () => {
     let made = 0
     function* source() {
       for (; made < 100; made += 1) yield 'x'
@@ -141,7 +141,7 @@ describe.each(Object.entries(kinds))('meter of a %s stream', (kind, metered) => 
     stream.leave()
   })
 
-  it('hands on an error of the source', async () => {
+  it('passes on an error of the source', async () => {
     function* source() {
       yield 'a'
       throw new Error('broken')
@@ -151,7 +151,7 @@ describe.each(Object.entries(kinds))('meter of a %s stream', (kind, metered) => 
   })
 })
 
-it('lets everything pass without a budget, and refuses what is no stream', async () => {
+it('passes everything without a budget, and rejects what is not a stream', async () => {
   const stream = Readable.from(['a'])
   expect(meter(stream, costOf, { budget: undefined })).toBe(stream)
   const budget = await reserve(1)

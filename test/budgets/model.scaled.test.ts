@@ -196,7 +196,7 @@ describe('two processes that renew what they have reserved', () => {
     { what: 'beside requests', ...few, direct: scaled(1, 2) },
     { what: 'and crash', ...few, ticks: 1, crashes: 1 },
   ])(
-    'produce the limit in no window: $what',
+    'never exceed the limit in any window: $what',
     { timeout: 60_000 },
     ({ what: _, ...budget }, { task }) => {
       const worlds = explore(firstWorld(budget), copyOf, actionsOf)

@@ -52,7 +52,7 @@ describe.each(['memory', 'redis'])('a reservation in %s', (kind) => {
     },
   )
 
-  it('is denied with the wait, and has nothing to spend', async () => {
+  it('is denied with a wait, and has nothing to spend', async () => {
     const limiter = limiterWith({ policies: [tokens] })
     await limiter.consume('k', { cost: 300 })
     const budget = await limiter.reserve('k', { units: 800 })
@@ -71,22 +71,19 @@ describe.each(['memory', 'redis'])('a reservation in %s', (kind) => {
   it.each([
     ['less', 300, 700],
     ['more', 900, 100],
-  ])(
-    'takes what was spent of a policy in shadow: %s than was estimated',
-    async (_, total, rest) => {
-      const trial = { ...tokens, name: 'trial' }
-      const policies = [tokens, { ...trial, enforce: { share: 0 } }]
-      const limiter = limiterWith({ policies })
-      const budget = await limiter.reserve('k', { units: 500 })
-      budget.spend(300)
-      await budget.settle({ total })
-      const enforced = limiterWith({ policies: [trial] })
-      await until('the trial has counted', async () => (await remaining(enforced)) === rest)
-      expect(await remaining(limiter)).toBe(rest)
-    },
-  )
+  ])('takes the units spent from a policy in shadow: %s than estimated', async (_, total, rest) => {
+    const trial = { ...tokens, name: 'trial' }
+    const policies = [tokens, { ...trial, enforce: { share: 0 } }]
+    const limiter = limiterWith({ policies })
+    const budget = await limiter.reserve('k', { units: 500 })
+    budget.spend(300)
+    await budget.settle({ total })
+    const enforced = limiterWith({ policies: [trial] })
+    await until('the trial has counted', async () => (await remaining(enforced)) === rest)
+    expect(await remaining(limiter)).toBe(rest)
+  })
 
-  it('holds no units for no units, of which nothing is known, and denies them at a limit of 0', async () => {
+  it('holds nothing for 0 units, and denies them at a limit of 0', async () => {
     const limiter = limiterWith({ policies: [tokens] })
     const check = checkOf(limiter.policies[0], { cost: 0 })
     const { decision } = await limiter.reserveChecks([check])
@@ -95,7 +92,7 @@ describe.each(['memory', 'redis'])('a reservation in %s', (kind) => {
     expect(blocked.decision.allowed).toBe(false)
   })
 
-  it('asks for a step more below half of one, and ends with the limit', async () => {
+  it('requests another step below half of one, and ends at the limit', async () => {
     const limiter = limiterWith({ policies: [tokens] })
     const budget = await limiter.reserve('k', { units: 100, step: 100 })
     let aborted = 0
@@ -113,7 +110,7 @@ describe.each(['memory', 'redis'])('a reservation in %s', (kind) => {
     expect(await remaining(limiter)).toBe(0)
   })
 
-  it('gets more, or says how long that takes', async () => {
+  it('gets more units, or reports the wait', async () => {
     const limiter = limiterWith({ policies: [tokens] })
     const budget = await limiter.reserve('k', { units: 100, step: 0 })
     expect(await budget.more(900)).toMatchObject({ allowed: true })
@@ -133,18 +130,15 @@ describe.each(['memory', 'redis'])('a reservation in %s', (kind) => {
     { total: 900, left: 100 },
     { total: 1_200, left: 0 },
     { total: 120, left: 700 },
-  ])(
-    'counts the true total, and nothing that was spent comes back: %j',
-    async ({ total, left }) => {
-      const limiter = limiterWith({ policies: [tokens] })
-      const budget = await limiter.reserve('k', { units: 500, step: 0 })
-      budget.spend(300)
-      await budget.settle({ total })
-      expect(await remaining(limiter)).toBe(left)
-    },
-  )
+  ])('counts the true total, and never returns spent units: %j', async ({ total, left }) => {
+    const limiter = limiterWith({ policies: [tokens] })
+    const budget = await limiter.reserve('k', { units: 500, step: 0 })
+    budget.spend(300)
+    await budget.settle({ total })
+    expect(await remaining(limiter)).toBe(left)
+  })
 
-  it('ends by itself at the end of its block, and aborts when it is cancelled', async () => {
+  it('ends with its block, and aborts when cancelled', async () => {
     const limiter = limiterWith({ policies: [tokens] })
     {
       await using budget = await limiter.reserve('k', { units: 500 })
@@ -159,7 +153,7 @@ describe.each(['memory', 'redis'])('a reservation in %s', (kind) => {
     expect(await remaining(limiter)).toBe(800)
   })
 
-  it('is over all policies or none; policies without reserve take their cost', async () => {
+  it('covers all policies or none; policies without reserve take their cost', async () => {
     const money = { ...tokens, name: 'money', limit: 600 }
     const daily = { ...tokens, name: 'daily', algorithm: 'fixed-window' } as const
     const calls = { name: 'calls', limit: 2, window: '10m' } as const
@@ -215,7 +209,7 @@ describe.each(['memory', 'redis'])('a reservation in %s', (kind) => {
   })
 })
 
-it('asks the store nothing while a denial of its key holds', async ({ client }) => {
+it('does not call the store while a denial of its key is cached', async ({ client }) => {
   const store = redisStore(client, { prefix: 'denied', heartbeatMs: 0, denialTtlMs: 60_000 })
   const onStoreCall = vi.fn()
   const limiter = patientLimiter({ store, policies: [tokens], observers: { onStoreCall } })
@@ -231,7 +225,7 @@ it('asks the store nothing while a denial of its key holds', async ({ client }) 
 describe('a budget', () => {
   underFakeClock()
 
-  it('that was spent whole renews what it gets later', async () => {
+  it('that was spent completely renews later grants', async () => {
     const limiter = patientLimiter({ policies: [seconds] })
     const budget = await limiter.reserve('k', { units: 100, step: 0 })
     expect(budget.spend(100)).toBe(true)
@@ -242,7 +236,7 @@ describe('a budget', () => {
     await budget.settle()
   })
 
-  it('from units that the process has tells a reset that comes nearer', async () => {
+  it('from held units reports a decreasing reset', async () => {
     const limiter = patientLimiter({ policies: [tokens] })
     await limiter.consume('k', { cost: 900 })
     const first = await limiter.reserve('k', { units: 100, step: 0 })
@@ -269,7 +263,7 @@ describe('budgets of random work', () => {
   }
 
   it.each(Array.from({ length: 12 }, (_, index) => index + 1))(
-    'produces the limit in no rolling window, and uses it (seed %i)',
+    'never exceeds the limit in any rolling window, and uses it (seed %i)',
     async (seed) => {
       const random = randomOf(seed * 7_919)
       const limiter = patientLimiter({ limit: 1_000, window: '10s', reserve: true })
@@ -355,7 +349,7 @@ describe('what is left of reservations', () => {
     expect(await remaining(other)).toBe(850)
   })
 
-  it('is told when the limiter is closed: spent units count from then on, and no longer', async () => {
+  it('is reported on close: spent units count from that time', async () => {
     const store = memoryStore()
     const limiter = patientLimiter({ store, policies: [seconds] })
     for (let i = 0; i < 2; i += 1) {
@@ -394,7 +388,7 @@ describe('what is left of reservations', () => {
     expect([small.allowed, large.allowed]).toEqual([false, true])
   })
 
-  it('is spent by no process whose clocks say that its grant has ended', async () => {
+  it('is not spent by a process whose clocks say that its grant has ended', async () => {
     const store = new TroubledStore()
     const limiter = patientLimiter({ store, policies: [seconds], deadlineMs: 1_000 })
     const reserve = () => limiter.reserve('k', { units: 100, step: 0 })
@@ -437,7 +431,7 @@ describe('a reservation at a store that fails', () => {
     expect(answers.sort()).toEqual([...admitted, 'too many false', 'too much more false'])
   })
 
-  it('spends what is held, and then what the failure mode admits', async () => {
+  it('spends held units, then what the failure mode admits', async () => {
     const { store, limiter } = troubled({ policies: [{ ...tokens, window: '40s' }] })
     const budget = await limiter.reserve('k', { units: 300, step: 0 })
     store.mood = 'rejects'

@@ -57,18 +57,18 @@ describe.each(storeKinds)('sluice apply on %s', (kind) => {
     expect(policies.state.entries).toEqual([])
     const { number } = policies.state
     const { exitCode, stdout } = await apply(changes, '--yes')
-    expect([exitCode, stdout]).toEqual([0, expect.stringMatching(/^Version \S+ is in force:\n/)])
+    expect([exitCode, stdout]).toEqual([0, expect.stringMatching(/^Version \S+ is now active:\n/)])
     expect(policies.state.number).toBe(number + 1)
     const now = [{ limit: 8 }, { burst: 300 }, { mode: 'enforce' }, { enforce: { share: 0.9 } }]
     expect(policies.file.policies).toMatchObject(now)
     const again = await apply(changes, '--yes')
-    expect([again.exitCode, again.stderr]).toEqual([0, expect.stringContaining('already in force')])
+    expect([again.exitCode, again.stderr]).toEqual([0, expect.stringContaining('already apply')])
     expect(policies.state.number).toBe(number + 1)
     await visit('new')
     expect(await visit('new')).toBe(429)
   })
 
-  it('ends entries that hide the file, once the file is as it is asked for', async () => {
+  it('removes entries that hide the file, once the file matches', async () => {
     const { apply, policies } = await start()
     await apply({ 'limit: 5, ': 'limit: 8, ', ', mode: shadow': '' }, '--yes')
     expect(policies.state.entries).toHaveLength(2)
@@ -78,7 +78,7 @@ describe.each(storeKinds)('sluice apply on %s', (kind) => {
     expect(policies.state.entries.map(({ field }) => field)).toEqual(['mode'])
   })
 
-  it('lets a mode take the place of a share, and a share that of a mode', async () => {
+  it('replaces a share by a mode, and a mode by a share', async () => {
     const { apply, policies } = await start()
     const swapped = {
       ', mode: shadow': ', enforce: { share: 0.2 }',
@@ -92,7 +92,7 @@ describe.each(storeKinds)('sluice apply on %s', (kind) => {
     expect(policies.file.policies?.slice(2)).toMatchObject(back)
   })
 
-  it('leaves overrides that were made at run time, and says so', async () => {
+  it('keeps overrides that were set at run time, and says so', async () => {
     const { apply, policies } = await start()
     const by = { author: 'bob', reason: 'ticket' }
     const value = { key: { user: 'acme' }, limit: 9 }
@@ -103,7 +103,7 @@ describe.each(storeKinds)('sluice apply on %s', (kind) => {
     expect(policies.file.overrides).toHaveLength(2)
   })
 
-  it('names what needs a deploy, and applies the rest with --partial alone', async () => {
+  it('lists changes that need a deploy, and applies the rest only with --partial', async () => {
     const { apply, limits } = await start()
     const changes = {
       'limit: 5, window: 1h': 'limit: 7, window: 2h',
@@ -123,7 +123,7 @@ describe.each(storeKinds)('sluice apply on %s', (kind) => {
     expect(limits()?.[0]).toBe(7)
   })
 
-  it('changes nothing where the file is wrong', async () => {
+  it('changes nothing if the file is invalid', async () => {
     const { apply, policies, sluice } = await start()
     const wrong = await apply({ 'limit: 5, ': 'limit: -5, ' }, '--yes')
     expect([wrong.exitCode, wrong.stderr]).toEqual([2, expect.stringContaining(`${file}:4:`)])
@@ -132,7 +132,7 @@ describe.each(storeKinds)('sluice apply on %s', (kind) => {
     expect(policies.state.entries).toEqual([])
   })
 
-  it('changes nothing where somebody else changed the policies while it asked', async () => {
+  it('changes nothing after a conflicting change during the prompt', async () => {
     const { apply, policies, atTerminal } = await start()
     await apply({ 'limit: 5, ': 'limit: 6, ' }, '--dry-run')
     const by = { author: 'bob', reason: 'first' }
@@ -147,7 +147,7 @@ describe.each(storeKinds)('sluice apply on %s', (kind) => {
     expect(policies.state.entries).toMatchObject([{ value: 9 }])
   })
 
-  it('asks, and takes anything but yes for no', async () => {
+  it('asks for confirmation, and takes anything but yes as no', async () => {
     const { apply, policies, atTerminal } = await start()
     await apply({ 'limit: 5, ': 'limit: 6, ' }, '--dry-run')
     expect([(await atTerminal(() => '\r')).exitCode, policies.state.entries]).toEqual([2, []])

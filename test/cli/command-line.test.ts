@@ -8,7 +8,7 @@ const commands =
   'apply block check diff doctor inspect off on raise reset shadow simulate suggest top unblock'
 
 describe('sluice', () => {
-  it('lists its commands and exit codes where nothing is asked', async () => {
+  it('lists its commands and exit codes without arguments', async () => {
     const { exitCode, stdout, stderr } = await runSluice([])
     expect([exitCode, stderr]).toEqual([0, ''])
     for (const name of commands.split(' ')) expect(stdout).toContain(`  ${name} `)
@@ -48,7 +48,7 @@ describe('sluice check', () => {
     expect(stdout).toContain(`${wrong}:4:`)
   })
 
-  it('has colours on a terminal alone, and none with NO_COLOR', async () => {
+  it('uses colours only on a terminal, and none with NO_COLOR', async () => {
     const colour = '\u001b['
     const { stdout } = await runSluice(['check', right], { isTTY: true })
     expect(stdout).toContain(colour)

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest'
 import { startRedisCluster } from '../support/redis-cluster.ts'
 import { runSluice } from './run-sluice.ts'
 
-it('sluice doctor looks at a Cluster, and has it decide', async () => {
+it('sluice doctor checks a Cluster, including a decision', async () => {
   await using cluster = await startRedisCluster()
   const [master] = await cluster.masters()
   const env = { REDIS_URL: master?.url }

@@ -55,7 +55,7 @@ async function front(disturbance: Disturbance): Promise<string> {
 }
 
 describe('sluice doctor', () => {
-  it('finds nothing wrong with a Redis that is right, and leaves no key', async () => {
+  it('finds no problem in a healthy Redis, and leaves no keys', async () => {
     await redis.cli('FLUSHALL')
     const { exitCode, findings, of } = await examine(redis.url)
     expect(findings.filter(({ severity }) => !['ok', 'note'].includes(severity))).toEqual([])
@@ -81,7 +81,7 @@ describe('sluice doctor', () => {
     expect(strict.exitCode).toBe(1)
   })
 
-  it('says where the address belongs if there is none, and never repeats a wrong one', async () => {
+  it('says how to set a missing address, and never prints an invalid one', async () => {
     const none = await runSluice(['doctor'])
     expect([none.exitCode, none.stderr]).toEqual([2, expect.stringContaining('Set REDIS_URL')])
     const wrong = await runSluice(['doctor'], { env: { REDIS_URL: 'http://:hunter2@host' } })
@@ -137,7 +137,7 @@ describe('the connection', () => {
     expect(secret.of('connection')?.fix).toContain('rediss:// for TLS')
   })
 
-  it('is silent: a server that is stopped ends the look in time', async () => {
+  it('times out: doctor ends if the server is stopped', async () => {
     const own = await startOwn()
     own.pause()
     const { exitCode, of } = await examine(own.url, '--timeout', '1s')
@@ -185,7 +185,7 @@ describe('the rights', () => {
     if (of(check)?.severity === 'error') expect(exitCode).toBe(1)
   })
 
-  it('suffice where they are those of the documentation', async () => {
+  it('suffice as documented', async () => {
     const { of } = await examine(await userWith('resetkeys', '~sluice:*'))
     for (const check of ['scripts', 'TIME in scripts', 'rights', 'decision', 'keys']) {
       expect(of(check)?.severity, check).toBe('ok')
@@ -277,7 +277,7 @@ describe('a proxy that is trusted', () => {
     ['a limit of one that believes them', (isMadeUp) => ['"one";r=0', isMadeUp], 'error'],
     ['a limit of one that does not', () => ['"one";r=0'], 'ok'],
     ['one limit of two that believes them', oneOfTwo, 'error'],
-  ])('is told of %s', async (_, answer, severity) => {
+  ])('is reported for %s', async (_, answer, severity) => {
     let asked = 0
     const origin = await serve(({ headers }, response) => {
       const [field, isAllowed] = answer(headers['x-forwarded-for'] !== undefined, 20 - asked)
@@ -289,7 +289,7 @@ describe('a proxy that is trusted', () => {
     expect(asked).toBe(6)
   })
 
-  it('cannot be told where the API sends no headers, or does not answer', async () => {
+  it('cannot be checked if the API sends no headers or does not answer', async () => {
     expect((await ofProxy(await serve(express())))?.severity).toBe('note')
     expect((await ofProxy('http://127.0.0.1:1'))?.seen).toContain('does not answer')
   })

@@ -48,7 +48,7 @@ describe.each(storeKinds)('a fleet on %s', (kind) => {
     expect(byDigest.stdout).toMatch(new RegExp(`^burst +${verdict}`, 'm'))
   })
 
-  it('inspect states a limit that a request got, else that it depends; and the level of a bucket', async () => {
+  it('inspect shows a limit from a request, or that it depends; and the level of a bucket', async () => {
     const file = `deadlineMs: 10000
 policies:
   - { name: api, window: 1h, key: user, limit: { tiers: { pro: 100 }, by: plan, default: 1 } }
@@ -61,7 +61,7 @@ policies:
     expect(stdout).toMatch(/^bucket +allowed +0 +10, \+15 in 1m +– /m)
   })
 
-  it('reset shows what there is, asks, and forgets it', async () => {
+  it('reset shows the state, asks, and deletes it', async () => {
     const { sluice, visit } = await startWithDenied()
     const dry = await sluice(['reset', 'user ada', ...because, '--dry-run'])
     expect(dry.stdout).toMatch(/would be reset\n {2}burst\n.*nothing was changed/s)
@@ -80,7 +80,7 @@ policies:
     expect(again.stdout).toContain('nothing to reset')
   })
 
-  it('inspect and reset say why a key that a function of the code makes is not found', async () => {
+  it('inspect and reset explain why a computed key is not found', async () => {
     const file = 'policies: [{ name: login, limit: 1, window: 1h, key: login }]'
     const { sluice, visit } = await startFleet({ store: await newStore(), file })
     for (let i = 0; i < 2; i += 1) await visit('ada')
@@ -107,12 +107,12 @@ policies:
     expect([wrong.exitCode, wrong.stderr]).toEqual([2, expect.stringContaining('for must be')])
   })
 
-  it('off, shadow and on throw the kill switch', async () => {
+  it('off, shadow and on set the kill switch', async () => {
     const { sluice, visit, policies } = await startWithDenied()
     expect((await sluice(['off', ...because, '--dry-run'])).stdout).toContain('kill: none → off')
     expect(policies.state.kill).toBe('none')
     const off = await sluice(['off', ...because, '--yes'])
-    expect(off.stdout).toMatch(/^Version \S+ is in force:\n {2}kill: none → off\nDone/)
+    expect(off.stdout).toMatch(/^Version \S+ is now active:\n {2}kill: none → off\nDone/)
     expect(await visit('ada')).toBe(200)
     expect((await sluice(['shadow', ...because, '--yes', '--json'])).exitCode).toBe(0)
     expect(policies.state.kill).toBe('shadow')
@@ -155,7 +155,7 @@ describe('the way to the admin API', () => {
     }
   })
 
-  it('hands a token to nobody else, and warns of a way without TLS', async () => {
+  it('never sends a token elsewhere, and warns without TLS', async () => {
     const asked: string[] = []
     const origin = await serve((request, response) => {
       asked.push(`${request.url} ${request.headers.authorization}`)
@@ -184,7 +184,7 @@ describe('the way to the admin API', () => {
     expect([exitCode, stderr]).toEqual([2, expect.stringContaining(message)])
   })
 
-  it('is not read to its end if it never ends', async () => {
+  it('does not read an endless response', async () => {
     const chunk = Buffer.alloc(1_000_000, ' ')
     let sent = 0
     const url = await serve((_request, response) => {
@@ -202,7 +202,7 @@ describe('the way to the admin API', () => {
 })
 
 describe('top on a terminal', () => {
-  it('is shown anew until Ctrl-C, fits the screen in an outage too, and gives the cursor back', async () => {
+  it('refreshes until Ctrl-C, fits the screen even in an outage, and restores the cursor', async () => {
     const { url, visit } = await startFleet()
     for (const user of ['ada', 'bob', 'cy', 'dan']) await visit(user)
     const stop = new AbortController()

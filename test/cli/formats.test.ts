@@ -38,7 +38,7 @@ describe('a log', () => {
     expect(report.deniedClients[0]?.client).toBe('@user/42')
   })
 
-  it('may be packed, come by the standard input, and in several files merged by time', async () => {
+  it('may be compressed, on standard input, or in several files merged by time', async () => {
     const line = (address: string, second: number) =>
       `${address} - - [21/Nov/2026:10:00:0${second} +0000] "GET / HTTP/1.1" 200 1 "-" "-"\n`
     const odd = fileOf('odd.log.gz', gzipSync(line('192.0.2.7', 1) + line('192.0.2.8', 3)))
@@ -67,7 +67,7 @@ describe('a log', () => {
     expect(untrusted.deniedClients[0]?.client).toBe('@ip/10.0.0.1')
   })
 
-  it('is put in order within a window; what is later is said', async () => {
+  it('is sorted within a window; later lines are reported', async () => {
     const line = (time: string) =>
       `192.0.2.7 - - [21/Nov/2026:${time} +0000] "GET / HTTP/1.1" 200 1 "-" "-"\n`
     const lines = Array.from({ length: 20_000 }, () => line('10:10:00')).join('')
@@ -139,7 +139,7 @@ describe('bad input', () => {
     expect(stderr).not.toContain('    at ')
   })
 
-  it('names what a packed file that is cut lacks', async () => {
+  it('reports a truncated compressed file', async () => {
     const packed = gzipSync(`${combined}\n`.repeat(1_000))
     const file = fileOf('cut.log.gz', packed.subarray(0, packed.length - 20))
     const { exitCode, stderr } = await runSluice(['simulate', file, '-p', policies])

@@ -19,7 +19,7 @@ const one = { name: 'one', limit: 1, window: '1m' }
 const atTimes = (...times: readonly number[]): readonly Line[] => times.map((at) => ({ at }))
 
 describe('sluice simulate', () => {
-  it('tells the first and the longest denial of a client, and the hours', async () => {
+  it("shows a client's first and longest denial, and the hours", async () => {
     const hour = 3_600_000
     // Refused at 1 s and from 61.5 to 61.9 s, and in the third hour.
     const times = [0, 1_000, 61_000, 61_500, 61_900, 2 * hour, 2 * hour + 1]
@@ -81,7 +81,7 @@ describe('sluice simulate', () => {
     ])
   })
 
-  it('names what refuses where no policy is asked', async () => {
+  it('names the cause of refusals without a policy', async () => {
     const quota = { policies: [{ name: 'one', limit: 9, window: '1m' }] }
     const blocked = await simulated({ ...quota, block: { ips: ['192.0.2.7'] } }, atTimes(0, 1))
     expect(blocked.deniedClients).toMatchObject([{ denied: 2, policies: ['block'] }])
@@ -93,7 +93,7 @@ describe('sluice simulate', () => {
     expect(held.deniedClients).toMatchObject([{ policies: ['maxWaiting'] }])
   })
 
-  it('shows limits that are no rates as what they are', async () => {
+  it('shows limits that are not rates correctly', async () => {
     const file = {
       policies: [
         { name: 'flight', algorithm: 'concurrency', limit: 2 },
@@ -106,14 +106,14 @@ describe('sluice simulate', () => {
     expect(stdout).toMatch(/^burst +5 \/ 10s /m)
   })
 
-  it('tells what policies in shadow would refuse, and refuses nothing for them', async () => {
+  it('reports what policies in shadow would refuse, and refuses nothing', async () => {
     const file = { policies: [{ ...one, name: 'trial', mode: 'shadow' }] }
     const { totals, policies } = await simulated(file, atTimes(0, 1, 2))
     expect(totals).toMatchObject({ allowed: 3, denied: 0, shadowDenied: 2 })
     expect(policies).toMatchObject([{ name: 'trial', mode: 'shadow', checked: 3, denied: 2 }])
   })
 
-  it('has obedient clients wait as they are told', async () => {
+  it('makes obedient clients wait as instructed', async () => {
     const file = { policies: [{ ...one, window: '10s' }] }
     const lines = atTimes(0, 1_000, 2_000, 9_999, 10_000, 10_001)
     const recorded = await simulated(file, lines)
@@ -139,7 +139,7 @@ describe('sluice simulate', () => {
     expect(held.totals).toMatchObject({ allowed: 3, delayed: 2, denied: 1 })
   })
 
-  it('takes keys and functions of the file from the log, and says what it assumes', async () => {
+  it("takes the file's keys and functions from the log, and states its assumptions", async () => {
     const file = {
       key: 'tenant',
       cost: { by: 'weight' },
@@ -165,7 +165,7 @@ describe('sluice simulate', () => {
     expect(known.notes).toEqual([])
   })
 
-  it('lets timers of its process go on', async () => {
+  it('keeps timers of its process running', async () => {
     let timer = setTimeout(function again() {
       timer = setTimeout(again, 1)
     }, 1)

@@ -31,7 +31,7 @@ function logOf(name: string, requests: readonly Sent[]): readonly string[] {
 
 // Each replays 33,570 requests, which takes a slow machine long.
 describe('sluice suggest', { timeout: 60_000 }, () => {
-  it('finds what is true of the log, and leaves the scraper out', async () => {
+  it('finds the limits of the log, without the scraper', async () => {
     const found = await suggested([log, '-o', written])
     const { requests, identities, unreadable, scraper, rates } = groundTruth
     expect(found.log).toMatchObject({ requests, unreadable: { lines: unreadable }, late: 0 })
@@ -53,7 +53,7 @@ describe('sluice suggest', { timeout: 60_000 }, () => {
     expect(found.alternatives).toContainEqual(expect.objectContaining(pair))
   })
 
-  it('writes a policy file that is right, and that touches those it says alone', async () => {
+  it('writes a valid policy file that affects only the listed clients', async () => {
     expect((await runSluice(['check', written])).exitCode).toBe(0)
     expect(readFileSync(written, 'utf8')).toContain(`#   ips: ['${groundTruth.scraper}']`)
     const words = ['simulate', log, '-p', written]
@@ -71,7 +71,7 @@ describe('sluice suggest', { timeout: 60_000 }, () => {
     expect(pair).toMatchObject({ sustained: { limit: 2, windowMs: 60_000 }, touched: 0 })
   })
 
-  it('takes a group of busy clients for users, and one far above them for an outlier', async () => {
+  it('treats a group of busy clients as users, and one far above them as an outlier', async () => {
     // 85 of 900 clients send 30 requests in a minute, one sends 500, and all others send one.
     const requests = Array.from({ length: 900 }, (_, client) => {
       const count = client === 0 ? 500 : client <= 85 ? 30 : 1
@@ -86,7 +86,7 @@ describe('sluice suggest', { timeout: 60_000 }, () => {
     expect(stdout).toContain('0 of 900 (0%), not counting 1 left out')
   })
 
-  it('finds who guesses passwords, at a rate that others have too', async () => {
+  it('finds password guessing at a normal rate', async () => {
     /** 55 requests a minute. */
     const requests = (ip: string, count: number, of: (index: number) => { p: string; s: number }) =>
       Array.from({ length: count }, (_, index) => {
@@ -125,7 +125,7 @@ describe('sluice suggest', { timeout: 60_000 }, () => {
     expect(warnings.join().includes('shorter than a day')).toBe(isShort)
   })
 
-  it('tells identities apart by another key, which the policy file names', async () => {
+  it('separates identities by another key, named in the policy file', async () => {
     const requests = ['acme', 'acme', 'beta'].map((tenant, at) => ({ at, tenant }))
     const { stdout, exitCode } = await runSluice([
       ...['suggest', ...logOf('own.log', requests)],
@@ -179,7 +179,7 @@ describe('sluice diff', { timeout: 60_000 }, () => {
     expect(failed.stdout).toContain('exceeded: clients > 18 (19)')
   })
 
-  it('takes a request that an obedient client does not send for no allowed one', async () => {
+  it('does not count a request that an obedient client would not send', async () => {
     const requests = Array.from({ length: 7 }, (_, index) => ({ at: index * 10 }))
     const files = [5, 1].map((limit) =>
       write(`limit-${limit}.yaml`, `policies: [{ name: one, limit: ${limit}, window: 1h }]\n`),
@@ -193,7 +193,7 @@ describe('sluice diff', { timeout: 60_000 }, () => {
     expect((await runSluice(args)).stdout).toContain('not sent after')
   })
 
-  it('knows whole seconds of a log that has durations', async () => {
+  it('handles whole seconds in a log with durations', async () => {
     const line = (took: string) => `192.0.2.7 [21/Nov/2026:10:00:00 +0000] "GET /" ${took}\n`
     const file = write('durations.log', line('0.120') + line('0.250'))
     const format = '$remote_addr [$time_local] "$request" $request_time'
@@ -202,7 +202,7 @@ describe('sluice diff', { timeout: 60_000 }, () => {
     expect(stdout).toContain('burst      2 / 10s')
   })
 
-  it('says which lines cannot be read, and what the log does not tell', async () => {
+  it('reports unreadable lines and missing data', async () => {
     const line = '192.0.2.7 - - [21/Nov/2026:10:00:00 +0000] "GET / HTTP/1.1" 429 12 "-" "curl"\n'
     const odd = write('odd.log', `${line.repeat(2)}${'garbage\n'.repeat(500)}`)
     const changed = ['diff', written, tighter, '--log', odd]

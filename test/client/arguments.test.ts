@@ -11,7 +11,7 @@ describe('the arguments of fetch', () => {
     ['a Map', () => new Map([['X-Trace', 'a']])],
     ['pairs', () => [['X-Trace', 'a']]],
     ['Headers', () => new Headers({ 'X-Trace': 'a' })],
-  ])('have their headers on each try, where they are %s', async (_, headers) => {
+  ])('keep their headers on each try, as %s', async (_, headers) => {
     const seen: (string | null)[] = []
     const fetch: typeof globalThis.fetch = async (input, init) => {
       seen.push(new Request(input, init).headers.get('X-Trace'))
@@ -21,13 +21,13 @@ describe('the arguments of fetch', () => {
     expect(seen).toEqual(['a', 'a'])
   })
 
-  it('may have a Request for their init', async () => {
+  it('may have a Request as init', async () => {
     const api = scriptedApi(refusal(1), {})
     await settled(createFetch({ fetch: api.fetch })(url, new Request(url, { method: 'DELETE' })))
     expect(api.sent.map(({ method }) => method)).toEqual(['DELETE', 'DELETE'])
   })
 
-  it('may be a Request that does not tell whether it has a body, as in Firefox', async () => {
+  it('may be a Request that hides whether it has a body, as in Firefox', async () => {
     const request = new Request(url, { method: 'PUT', body: 'a=1' })
     Object.defineProperty(request, 'body', { value: undefined })
     const sent: string[] = []
@@ -59,7 +59,7 @@ describe('the arguments of fetch', () => {
     expect(api.sent.map(({ body }) => body)).toEqual(['b=2', 'b=2'])
   })
 
-  it('whose body is used up by somebody else between two tries end the call', async () => {
+  it('end the call if the body is used elsewhere between tries', async () => {
     const request = new Request(url, { method: 'PUT', body: 'a=1' })
     const onWait = vi.fn(() => void request.text())
     const api = scriptedApi(refusal(1), {})
@@ -69,7 +69,7 @@ describe('the arguments of fetch', () => {
     expect(api.sent).toHaveLength(1)
   })
 
-  it('whose body is a stream of the old kind are sent once', async () => {
+  it('are sent once if the body is a Node stream', async () => {
     // As form-data is: neither a web stream nor iterable.
     const body = { pipe: () => undefined } as unknown as ReadableStream
     const sent: unknown[] = []
@@ -83,7 +83,7 @@ describe('the arguments of fetch', () => {
 })
 
 describe('a fetch of another make', () => {
-  it('may answer with streams of Node, which are ended as well', async () => {
+  it('may return Node streams, which are destroyed too', async () => {
     const bodies: Readable[] = []
     const fetch: typeof globalThis.fetch = async () => {
       const body = Readable.from(['slowly'])
@@ -95,7 +95,7 @@ describe('a fetch of another make', () => {
     expect(bodies.map(({ destroyed }) => destroyed)).toEqual([true, false])
   })
 
-  it('may say a URL that is not absolute', async () => {
+  it('may report a relative URL', async () => {
     const fetch: typeof globalThis.fetch = async () =>
       Object.defineProperty(new Response('ok'), 'url', { value: '/items' })
     expect(await (await createFetch({ fetch })(url)).text()).toBe('ok')

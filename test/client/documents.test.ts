@@ -34,7 +34,7 @@ function refusing(body: () => ReadableStream, headers: Record<string, string> = 
 }
 
 describe('the document of a refusal', () => {
-  it('that never comes holds nothing up: the call waits as told, and so do all others from the first moment', async () => {
+  it('that never arrives delays nothing: this call and all others wait as instructed immediately', async () => {
     const api = refusing(silence)
     const fetch = createFetch({ fetch: api.fetch })
     const first = fetch(`${origin}/items`)
@@ -46,7 +46,7 @@ describe('the document of a refusal', () => {
     expect(vi.getTimerCount()).toBe(0)
   })
 
-  it('that never comes is waited for a second, where the answer is the last', async () => {
+  it('that never arrives is awaited for a second, on the last response', async () => {
     const api = refusing(silence)
     const startMs = performance.now()
     const refused = await settled(createFetch({ fetch: api.fetch, retries: 0 })(`${origin}/items`))
@@ -67,7 +67,7 @@ describe('the document of a refusal', () => {
     expect(vi.getTimerCount()).toBe(0)
   })
 
-  it('is read no further than a document is long, and what is longer says nothing', async () => {
+  it('is read up to a maximum length, and ignored beyond', async () => {
     let pulled = 0
     const chunk = new TextEncoder().encode(' '.repeat(16_384))
     const endless = (): ReadableStream<Uint8Array> =>
@@ -110,7 +110,7 @@ describe('the document of a refusal', () => {
 
     const none = { 'RateLimit-Policy': '"points";q=0;w=60', RateLimit: '"points";r=0;t=60' }
 
-    it('is handed out at once, and holds no other call', async () => {
+    it('is returned immediately, and delays no other call', async () => {
       const reasons: string[] = []
       const api = scriptedApi({ status: 429, headers: full, body: naming('points') }, {})
       const onGiveUp = ({ reason }: GiveUpEvent) => void reasons.push(reason)
@@ -129,7 +129,7 @@ describe('the document of a refusal', () => {
       ['the limit is 0', { headers: { ...full, ...none } }],
       ['it lists another policy', { body: naming('day') }],
       ['it lists none', { body: '{}' }],
-    ])('is waited for all the same where %s', async (_, script) => {
+    ])('is still awaited if %s', async (_, script) => {
       const api = scriptedApi({ status: 429, headers: full, body: naming('points'), ...script }, {})
       const call = createFetch({ fetch: api.fetch })(`${origin}/graphql`)
       expect((await settled(call)).status).toBe(200)
@@ -137,7 +137,7 @@ describe('the document of a refusal', () => {
     })
   })
 
-  it('opens the way again for those whom only its headers held', async () => {
+  it('unblocks calls that only its headers blocked', async () => {
     const body = new TextEncoder().encode(naming('day'))
     const late = (): ReadableStream<Uint8Array> =>
       new ReadableStream({

@@ -29,7 +29,7 @@ describe('a queue and its client', () => {
     expect(await cancelled.json()).toMatchObject({ status: 'cancelled' })
   })
 
-  it.concurrent('go on when a poll is refused by the policy of the monitor', async () => {
+  it.concurrent("continue if the monitor's policy refuses a poll", async () => {
     const poll = { limit: 1, window: '3s' } as const
     const { accepted, monitor } = await order({ handler: () => 'done', poll })
     expect((await fetch(monitor, { headers })).status).toBe(200)

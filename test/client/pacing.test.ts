@@ -12,7 +12,7 @@ describe('pacing', () => {
   const slow = { name: 'slow', limit: 10, window: '10s' } as const
 
   const algorithms = ['sliding-log', 'sliding-counter', 'fixed-window', 'token-bucket'] as const
-  it.each(algorithms)('keeps a client that never pauses from refusals: %s', async (algorithm) => {
+  it.each(algorithms)('prevents refusals for a client without pauses: %s', async (algorithm) => {
     const api = limitedApi({ policiesOf: () => [{ ...slow, algorithm }] })
     const fetch = createFetch({ fetch: api.fetch, pace: true })
     for (let call = 0; call < 40; call++) await settled(fetch(`${origin}/items`))
@@ -43,7 +43,7 @@ describe('pacing', () => {
     expect(api.arrivals.map(({ status }) => status)).not.toContain(429)
   })
 
-  it('goes on when the first call on a route fails', async () => {
+  it('continues if the first call on a route fails', async () => {
     const api = scriptedApi(new TypeError('one'), new TypeError('two'), {})
     const fetch = createFetch({ fetch: api.fetch, pace: true, retries: 0 })
     const calls = Promise.allSettled([1, 2, 3, 4].map(() => fetch(`${origin}/items`)))
@@ -60,7 +60,7 @@ describe('pacing', () => {
     return scriptedApi(...answers, refusal(3600))
   }
 
-  it('refuses nothing by itself while there is something left', async () => {
+  it('refuses nothing itself while units remain', async () => {
     const api = hourly(60)
     const fetch = createFetch({ fetch: api.fetch, pace: true })
     const statuses: number[] = []
@@ -73,7 +73,7 @@ describe('pacing', () => {
     expect(slowMs).toBeLessThanOrEqual(8 * 10_000)
   })
 
-  it('lets go at once who would wait for the pace longer than they would wait', async () => {
+  it('rejects calls immediately whose paced wait exceeds their maximum', async () => {
     const fetch = createFetch({ fetch: hourly(60).fetch, pace: true, maxTotalWaitMs: 5000 })
     for (let call = 0; call < 31; call++) await settled(fetch(origin))
     const responses = await settled(Promise.all(Array.from({ length: 20 }, () => fetch(origin))))
@@ -84,7 +84,7 @@ describe('pacing', () => {
     return { headers: { RateLimit: `"day";r=0;t=${s}`, 'RateLimit-Policy': '"day";q=9;w=86400' } }
   }
 
-  it('asks again when nothing is left for longer than it would wait', async () => {
+  it('calls the server again if the reset is later than its maximum wait', async () => {
     const api = scriptedApi(spentFor(86_400), {})
     const fetch = createFetch({ fetch: api.fetch, pace: true })
     await fetch(origin)
@@ -92,7 +92,7 @@ describe('pacing', () => {
     expect(api.times()).toEqual([0, 0])
   })
 
-  it('keeps away from a reset by no more than seconds', async () => {
+  it('stays away from a reset by a few seconds at most', async () => {
     const api = scriptedApi(spentFor(50_000), {})
     const patience = { maxWaitMs: 90_000_000, maxTotalWaitMs: 90_000_000 }
     const fetch = createFetch({ fetch: api.fetch, pace: true, ...patience })

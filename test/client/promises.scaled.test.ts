@@ -35,7 +35,7 @@ const options = fc.record({
 })
 
 describe('whatever a server says', () => {
-  it('no request is sent before told, jitter only adds, the caps hold, and tries are counted', async () => {
+  it('no request is early, jitter only adds, caps hold, and tries are counted', async () => {
     const property = fc.asyncProperty(
       fc.array(refusals, { maxLength: 10 }),
       options,
@@ -65,7 +65,7 @@ describe('whatever a server says', () => {
     await fc.assert(property, { numRuns: scaled(60, 300) })
   })
 
-  it('a call that is aborted at any time is over at once, and leaves no timer', async () => {
+  it('a call aborted at any time ends immediately, and leaves no timer', async () => {
     const plan = fc.record({
       told: fc.array(refusals, { minLength: 1, maxLength: 5 }),
       calls: fc.integer({ min: 1, max: 5 }),

@@ -125,7 +125,7 @@ const world = fc.record({
 const patience = { maxWaitMs: 3_600_000, maxTotalWaitMs: 3_600_000, retries: 100 }
 
 describe('whatever policies there are, and whoever is aborted', () => {
-  it('nobody is sent before told, all others get through, and nothing is left behind', async () => {
+  it('no call is early, all others get through, and nothing leaks', async () => {
     const property = fc.asyncProperty(
       world,
       async ({ policies, masks, dialect, pace, plans, ...net }) => {
@@ -164,7 +164,7 @@ describe('whatever policies there are, and whoever is aborted', () => {
     await fc.assert(property, { numRuns: scaled(25, 150) })
   })
 
-  it('nobody is sent before told by a server that names its policies now and then', async () => {
+  it('no call is early for a server that names its policies occasionally', async () => {
     const name = fc.constantFrom('a', 'b', 'c')
     const left = name.map((one) => ({ status: 200, headers: { RateLimit: `"${one}";r=5;t=9` } }))
     const sizes = fc.constantFrom(5, 50, 500)

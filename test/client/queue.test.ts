@@ -10,7 +10,7 @@ const origin = 'https://api.example.com'
 const slow = { name: 'slow', limit: 10, window: '10s' } as const
 
 describe('a call that is aborted in the line', () => {
-  it('keeps nobody waiting at a gate that is open', async () => {
+  it('does not delay others at an open gate', async () => {
     const api = limitedApi({ policiesOf: () => [{ ...slow, algorithm: 'token-bucket' }] })
     const fetch = createFetch({ fetch: api.fetch })
     await settled(Promise.all(Array.from({ length: 11 }, () => fetch(origin))))
@@ -21,7 +21,7 @@ describe('a call that is aborted in the line', () => {
     expect(performance.now() - startMs).toBeLessThan(2000)
   })
 
-  it('costs those who wait nothing, nor does one that would not wait so long, however many are', async () => {
+  it('does not affect waiting calls, nor do calls that give up', async () => {
     const api = limitedApi({ policiesOf: () => [slow] })
     const fetch = createFetch({ fetch: api.fetch, maxWaitMs: 600_000 })
     const controller = new AbortController()
@@ -43,7 +43,7 @@ describe('a call that one gate holds for long', () => {
   const login = { name: 'login', limit: 1, window: '50s' } as const
   const site = { name: 'site', limit: 5, window: '5s' } as const
 
-  it('takes nothing of its other gates meanwhile', async () => {
+  it('takes no units of its other gates meanwhile', async () => {
     const api = limitedApi({ policiesOf: (path) => (path === '/login' ? [site, login] : [site]) })
     const fetch = createFetch({ fetch: api.fetch })
     const calls = [fetch(`${origin}/login`), fetch(`${origin}/login`)]
@@ -58,7 +58,7 @@ describe('a call that one gate holds for long', () => {
     await settled(Promise.allSettled(calls))
   })
 
-  it('passes in its turn, though others take each of its gates all the time', async () => {
+  it('passes in its turn, although others keep taking each gate', async () => {
     const a = { name: 'a', limit: 10, window: '5s' } as const
     const b = { name: 'b', limit: 10, window: '5s' } as const
     const of: Record<string, (typeof a)[] | (typeof b)[]> = { '/a': [a], '/b': [b] }

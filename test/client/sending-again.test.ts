@@ -34,7 +34,7 @@ describe('what is sent again', () => {
     expect(await sentWith({}, { methods: ['post'] })).toBe(1)
   })
 
-  it('is said to be unsafe where it is', async () => {
+  it('is reported as unsafe', async () => {
     const onGiveUp = vi.fn()
     await sentWith({ method: 'POST' }, { observers: { onGiveUp } })
     expect(onGiveUp).toHaveBeenCalledExactlyOnceWith(expect.objectContaining({ reason: 'unsafe' }))
@@ -81,7 +81,7 @@ describe('a body', () => {
     expect(await sentWith({ method: 'PUT', body, duplex: 'half' })).toBe(1)
   })
 
-  it('that is no legal one is an error at once', async () => {
+  it('that is invalid is an immediate error', async () => {
     const call = createFetch({ fetch: scriptedApi({}).fetch })(url, { method: 'GET', body: 'a' })
     await expect(call).rejects.toThrow(TypeError)
     expect(vi.getTimerCount()).toBe(0)
@@ -89,7 +89,7 @@ describe('a body', () => {
 })
 
 describe('what is no request', () => {
-  it.each(['/items', 'not a url', ''])('is rejected at once: %j', async (input) => {
+  it.each(['/items', 'not a url', ''])('is rejected immediately: %j', async (input) => {
     await expect(createFetch()(input)).rejects.toThrow(TypeError)
   })
 })

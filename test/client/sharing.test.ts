@@ -78,7 +78,7 @@ describe('parallel calls', () => {
     expect(tookMs(api)).toBeLessThan(72_000)
   })
 
-  it('of several processes burst by and by, so that few are refused again', async () => {
+  it('of several processes burst gradually, so that few are refused again', async () => {
     // The same jitter in every run, spread as evenly as chance spreads it on average.
     let drawn = 0
     vi.spyOn(Math, 'random').mockImplementation(() => (++drawn * 0.618_034) % 1)
@@ -93,7 +93,7 @@ describe('parallel calls', () => {
     expect(api.arrivals.filter(({ status }) => status === 429).length).toBeLessThan(195)
   })
 
-  it('come no faster when refusals of one herd arrive one after the other', async () => {
+  it('do not speed up if refusals of one burst arrive one by one', async () => {
     const api = limitedApi({ policiesOf: () => [burst], latencyMs: 40, spreadMs: 200 })
     await callMany(createFetch({ fetch: api.fetch }), 200)
     expect(mostWithin(timesOf(api.arrivals.slice(200)), 1000)).toBeLessThanOrEqual(55)
@@ -109,21 +109,21 @@ describe('parallel calls', () => {
     expect(refused.length).toBeLessThan(40)
   })
 
-  it('wait together whichever client they were made with', async () => {
+  it('wait together across clients', async () => {
     const api = scriptedApi(refusal(10), {})
     await createFetch({ fetch: api.fetch, retries: 0 })(`${origin}/items`)
     await settled(createFetch({ fetch: api.fetch })(`${origin}/items`))
     expect(api.times()[1]).toBeGreaterThanOrEqual(10_000)
   })
 
-  it('are counted apart by what sends them', async () => {
+  it('are separated by their fetch function', async () => {
     const api = scriptedApi(refusal(10), {})
     await createFetch({ fetch: api.fetch, retries: 0 })(`${origin}/items`)
     await createFetch({ fetch: (...call) => api.fetch(...call) })(`${origin}/items`)
     expect(api.times()).toEqual([0, 0])
   })
 
-  it('are counted apart by who is asking, and by origin', async () => {
+  it('are separated by credentials and by origin', async () => {
     const api = scriptedApi(refusal(50), {})
     const fetch = createFetch({ fetch: api.fetch, retries: 0 })
     await fetch(`${origin}/items`)
@@ -134,7 +134,7 @@ describe('parallel calls', () => {
     expect(api.times()).toEqual([0, 0, 0, 0, 0])
   })
 
-  it('are counted together, or not at all, as `key` says', async () => {
+  it('are shared or not, depending on `key`', async () => {
     const together = scriptedApi(refusal(50), {})
     const one = createFetch({ fetch: together.fetch, retries: 0, key: () => 'one' })
     await one(`${origin}/items`)
@@ -160,7 +160,7 @@ describe('parallel calls', () => {
 describe('policies', () => {
   const site = { name: 'site', limit: 3, window: '20s' } as const
 
-  it('of several routes hold a route that was never asked', async () => {
+  it('of several routes also block a route that was never called', async () => {
     const api = limitedApi({ policiesOf: () => [site] })
     const events: WaitEvent[] = []
     const onWait = (event: WaitEvent) => events.push(event)
@@ -172,7 +172,7 @@ describe('policies', () => {
     expect(events).toMatchObject([{ reason: 'held', tries: 0, policies: ['site'] }])
   })
 
-  it('keep a route closed though a late answer does not name them', async () => {
+  it('keep a route closed although a late response does not name them', async () => {
     const one = (limit: number, left: number) => `limit=${limit}, remaining=${left}, reset=30`
     const size = { 'RateLimit-Policy': '100;w=30' }
     const answers = [
@@ -205,7 +205,7 @@ describe('policies', () => {
     expect(api.times().at(-1)).toBeGreaterThanOrEqual(50_000)
   })
 
-  it('that are too many to be remembered hold at least the calls that were refused', async () => {
+  it('that are too many to remember still block the refused calls', async () => {
     const refusals = Array.from({ length: 1200 }, () => refusal(50))
     const api = scriptedApi(...refusals, {})
     const fetch = createFetch({ fetch: api.fetch })

@@ -50,7 +50,7 @@ async function expectPendingAt(ms: number, where: string | undefined, waiting: P
 }
 
 describe('waitFor', () => {
-  it('polls the monitor as it is told, and answers the result', async () => {
+  it('polls the monitor as instructed, and returns the result', async () => {
     const script = [pending, { ...pending, headers: { 'Retry-After': '5' } }, done]
     const told = { Location: '/jobs/123', 'Retry-After': '3' }
     const { result, times, urls } = await polled(script, { told })
@@ -123,13 +123,13 @@ describe('waitFor', () => {
     expect([result.status, await result.text()]).toEqual([status, 'why'])
   })
 
-  it('follows to the result, which may have a Retry-After of its own', async () => {
+  it('follows a redirect to the result, which may have its own Retry-After', async () => {
     const response = new Response('result', { headers: { 'Retry-After': '9' } })
     Object.defineProperty(response, 'redirected', { value: true })
     expect(await waited(async () => response)).toBe(response)
   })
 
-  it('asks through a client that waits as it is told', async () => {
+  it('polls through a client that waits as instructed', async () => {
     const api = scriptedApi(refusal(4), new TypeError('fetch failed'), done)
     const fetch = createFetch({ fetch: api.fetch })
     await settled(waitFor(accepted({ Location: monitor, 'Retry-After': '1' }), { fetch }))
@@ -180,13 +180,13 @@ describe('waitFor', () => {
       expect(seen).toEqual([[foreign, null]])
     })
 
-    it('refuses to be led there by a monitor', async () => {
+    it('refuses a redirect there by a monitor', async () => {
       const api = scriptedApi({ status: 202, headers: { Location: foreign } })
       await expect(waited(api.fetch)).rejects.toThrow('sameOrigin')
       expect(api.sent).toHaveLength(1)
     })
 
-    it('knows none of a response that was made anew', async () => {
+    it('does not know the origin of a rebuilt response', async () => {
       const { fetch, seen } = noting()
       const anew = (Location: string) => new Response('', { status: 202, headers: { Location } })
       const waiting = waitFor(anew(monitor), { fetch, headers })
@@ -202,7 +202,7 @@ describe('waitFor', () => {
     })
   })
 
-  it('gives up with an error that says where to ask again', async () => {
+  it("gives up with an error that has the monitor's URL", async () => {
     const api = scriptedApi(pending)
     const job = accepted({ Location: monitor, 'Retry-After': '2' })
     const waiting = settled(waitFor(job, { fetch: api.fetch, maxWaitMs: 7000 }))
@@ -224,13 +224,13 @@ describe('waitFor', () => {
     expect(shown).toEqual([200])
   })
 
-  it('is not held up by a poll that is not answered', async () => {
+  it('is not blocked by an unanswered poll', async () => {
     const fetch = vi.fn<typeof globalThis.fetch>(() => new Promise(() => undefined))
     await expectPendingAt(7000, monitor, waited(fetch, { maxWaitMs: 7000 }))
     expect(fetch.mock.calls.map(([, init]) => init?.signal?.aborted)).toEqual([true])
   })
 
-  it('is not held up by the body of a 202 that never comes', async () => {
+  it('is not blocked by the body of a 202 that never arrives', async () => {
     const waiting = settled(waitFor(accepted(json, silence()), { maxWaitMs: 7000 }))
     await expectPendingAt(7000, undefined, waiting)
   })
@@ -248,7 +248,7 @@ describe('waitFor', () => {
     expect(vi.getTimerCount()).toBe(0)
   })
 
-  it('takes a document that does not come for the result, after a second', async () => {
+  it('treats a missing document as the result after a second', async () => {
     const response = new Response(silence(), { headers: json })
     const startMs = performance.now()
     const result = await waited(async () => response)
@@ -280,7 +280,7 @@ describe('waitFor', () => {
     expect(times).toEqual(expected)
   })
 
-  it('asks ever less often where it is told 0 for ever, and where intervalMs is 0', async () => {
+  it('polls less and less often if told 0 repeatedly, or with intervalMs 0', async () => {
     for (const headers of [{ 'Retry-After': '0' }, undefined]) {
       const api = scriptedApi({ status: 202, ...(headers && { headers }) })
       const waiting = waited(api.fetch, { intervalMs: 0, maxWaitMs: 600_000 })
@@ -296,7 +296,7 @@ describe('waitFor', () => {
     expect(times).toEqual([5500, 5800, 7825])
   })
 
-  it('takes what says that it is done for the result, and longer ones too', async () => {
+  it('treats a finished status as the result, even a long one', async () => {
     const long = JSON.stringify({ status: 'running', filling: 'x'.repeat(70_000) })
     for (const body of ['{"status":"done"}', '{"status":', '["pending"]', long]) {
       const { result } = await polled([{ headers: json, body }, done])

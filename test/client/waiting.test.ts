@@ -30,12 +30,12 @@ describe('a client that is refused', () => {
     ['an epoch in the past, sent as Retry-After', { 'Retry-After': epoch(-1000) }, 0],
     ['an epoch to come, sent as Retry-After', { 'Retry-After': epoch(8000) }, 8000],
     ['nothing, as the answer is from a cache', { Age: '10', RateLimit: '"a";r=0;t=30' }, 0],
-  ])('waits as told by %s', async (_, headers, expectedMs) => {
+  ])('waits as instructed by %s', async (_, headers, expectedMs) => {
     const { status, times } = await called([{ status: 429, headers }, {}])
     expect([status, times]).toEqual([200, [0, expectedMs]])
   })
 
-  it('tells each observer, and goes on where one throws or rejects', async () => {
+  it('notifies each observer, and continues if one throws or rejects', async () => {
     const warn = vi.spyOn(console, 'warn').mockImplementation(() => undefined)
     const [alone, listed] = [vi.fn(), vi.fn()]
     const broken = {
@@ -52,7 +52,7 @@ describe('a client that is refused', () => {
     expect(alone).toHaveBeenCalledOnce()
   })
 
-  it('tells observers after each wait how long it took, which is less where it was woken or aborted', async () => {
+  it('reports the length of each wait, which is shorter if woken or aborted', async () => {
     const onWaited = vi.fn()
     const api = scriptedApi(refusal(7), {})
     const fetch = createFetch({ fetch: api.fetch, observers: [{ onWaited }] })
@@ -69,7 +69,7 @@ describe('a client that is refused', () => {
     ])
   })
 
-  it('is never early, though timers are', async () => {
+  it('is never early, although timers are', async () => {
     const faked = globalThis.setTimeout
     vi.stubGlobal('setTimeout', (run: () => void, ms: number) => faked(run, Math.max(0, ms - 3)))
     const { times } = await called([refusal(7), {}])
@@ -162,7 +162,7 @@ describe('the answer', () => {
     await expect(settled(createFetch({ fetch: api.fetch, retries: 1 })(url))).rejects.toThrow('two')
   })
 
-  it('is a refusal of our own, and nothing is sent, while the server is to be left alone for too long', async () => {
+  it('is our own refusal, and nothing is sent, while calls are blocked for too long', async () => {
     const api = scriptedApi({ ...refusal(3600), body: 'banned' }, {})
     const fetch = createFetch({ fetch: api.fetch })
     expect(await (await fetch(url)).text()).toBe('banned')
@@ -179,7 +179,7 @@ describe('the answer', () => {
     expect((await fetch(url)).status).toBe(200)
   })
 
-  it('is the error of the last try, not a refusal of our own, when the server is to be left alone then', async () => {
+  it('is the error of the last try, not our own refusal, if calls are blocked then', async () => {
     const api = scriptedApi(new TypeError('no network'), refusal(3_600), {})
     vi.mocked(Math.random).mockReturnValue(0.9)
     const rejected = expect(createFetch({ fetch: api.fetch })(url)).rejects.toThrow('no network')
@@ -188,7 +188,7 @@ describe('the answer', () => {
     expect(api.sent).toHaveLength(2)
   })
 
-  it('is the reason of a signal that had aborted, also while the server is to be left alone', async () => {
+  it('is the abort reason of a signal, even while calls are blocked', async () => {
     const fetch = createFetch({ fetch: scriptedApi(refusal(3_600)).fetch })
     await fetch(url)
     const call = fetch(url, { signal: AbortSignal.abort() })

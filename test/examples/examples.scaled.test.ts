@@ -121,7 +121,7 @@ describe('examples/admin', () => {
     writeFileSync(file, text)
     const port = await freePortPair()
     const example = start('admin', { PORT: String(port), POLICIES: file, TRAFFIC: 'off' })
-    const first = /^version (\S+) is in force$/m.exec(await example.printed(/^Open http:/m))?.[1]
+    const first = /^version (\S+) is now active$/m.exec(await example.printed(/^Open http:/m))?.[1]
     expect(await (await fetch(`http://localhost:${port}/limits`)).text()).toMatch(
       /^<!doctype html>/,
     )
@@ -130,11 +130,9 @@ describe('examples/admin', () => {
     expect(await statuses(url, 6, login)).toEqual(sixOf(401))
 
     writeFileSync(file, text.replace('limit: 5,', 'limit: -5,'))
-    expect(await example.printed(/stays in force:\n.+\n/)).toMatch(
-      /^sluice.yaml:\d+:\d+: .*limit$/m,
-    )
+    expect(await example.printed(/still applies:\n.+\n/)).toMatch(/^sluice.yaml:\d+:\d+: .*limit$/m)
     writeFileSync(file, text.replace('limit: 5,', 'limit: 6,'))
-    await example.printed(new RegExp(`^version (?!${first}).+ is in force$`, 'm'))
+    await example.printed(new RegExp(`^version (?!${first}).+ is now active$`, 'm'))
     expect(await statuses(url, 2, login)).toEqual([401, 429])
   })
 

@@ -130,7 +130,7 @@ const flawed: Readonly<Record<string, readonly [Flaws | typeof NodeContext, mess
   ],
   'takes each path for a route': [
     reading(({ path }) => ({ route: path })),
-    /another path of no route: expected \[ 429 \], but got \[ 404 \]/,
+    /another path without a route: expected \[ 429 \], but got \[ 404 \]/,
   ],
   'sees one path only': [
     reading(() => ({ path: '/' })),
@@ -142,7 +142,7 @@ const flawed: Readonly<Record<string, readonly [Flaws | typeof NodeContext, mess
   ],
   'limits no POST': [
     { limitsReadsOnly: true },
-    /a POST that the application does not serve: expected \[ 404, 429, 429 \]/,
+    /a POST to an unknown route: expected \[ 404, 429, 429 \]/,
   ],
   'drops the fields of requests that pass': [
     {
@@ -158,7 +158,7 @@ const flawed: Readonly<Record<string, readonly [Flaws | typeof NodeContext, mess
   ],
   'lets a request pass when a function of the options fails': [
     { swallowsErrors: true },
-    /the answer of the error handling: expected \[ 500, 'a mistake' \], but got \[ 200, 'hello' \]/,
+    /the response of the error handler: expected \[ 500, 'a mistake' \], but got \[ 200, 'hello' \]/,
   ],
 }
 

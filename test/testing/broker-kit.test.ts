@@ -70,11 +70,11 @@ const defects: Readonly<Record<string, readonly [Defect, message: RegExp]>> = {
         return right.enqueue(job, { ...terms, maxDepth: 1_000 })
       },
     }),
-    /jobs that are taken, and refused: expected \[ 20, 180 \], but got \[ 200, 0 \]/,
+    /accepted and rejected jobs: expected \[ 20, 180 \], but got \[ 200, 0 \]/,
   ],
   'knows no bound of an identity': [
     under({ maxDepthPerIdentity: 1_000 }),
-    /a third job of an identity that may two: expected \{ outcome: 'full', bound: 'identity' \}/,
+    /a third job, of two per identity: expected \{ outcome: 'full', bound: 'identity' \}/,
   ],
   'ignores idempotency keys': [
     under({ idempotency: undefined }),

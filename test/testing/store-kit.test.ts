@@ -91,7 +91,7 @@ const defects: Readonly<Record<string, readonly [Defect, message: RegExp]>> = {
   ],
   'gives nothing back': [
     without('refund'),
-    /a refund tells that it gave units back: expected true, but got false/,
+    /refund returns true if it gave units back: expected true, but got false/,
   ],
   'gives back twice': [
     {
@@ -108,37 +108,34 @@ const defects: Readonly<Record<string, readonly [Defect, message: RegExp]>> = {
   ],
   'mixes keys up': [
     counting(({ key }) => ({ key: key.split(':')[0] || 'x' })),
-    /the key "a" has a count of its own/,
+    /the key "a" has its own count/,
   ],
   'joins policy and key by a colon': [
     counting(({ policy, key }) => ({ id: '', key: `${policy.name}:${key}` })),
-    /the key 'c' of the policy 'a:b' has a count of its own/,
+    /the key 'c' of the policy 'a:b' has its own count/,
   ],
   'cuts names of policies at 255 characters': [
     counting(({ policy }) => ({ id: policy.name.slice(0, 255) })),
-    /the key 'k' of the policy 'p+b' has a count of its own/,
+    /the key 'k' of the policy 'p+b' has its own count/,
   ],
   'lower-cases keys': [
     counting(({ key }) => ({ key: key.toLowerCase() })),
-    /the key "A" has a count of its own/,
+    /the key "A" has its own count/,
   ],
   'lower-cases names of policies': [
     counting(({ policy }) => ({ id: policy.id.toLowerCase() })),
-    /the key 'k' of the policy 'login' has a count of its own/,
+    /the key 'k' of the policy 'login' has its own count/,
   ],
   'normalises keys': [
     counting(({ key }) => ({ key: key.normalize('NFC') })),
-    /the key "e\u0301" has a count of its own/,
+    /the key "e\u0301" has its own count/,
   ],
   'folds ligatures': [
     counting(({ key }) => ({ key: key.replace('\ufb01', 'fi') })),
-    /the key "fi" has a count of its own/,
+    /the key "fi" has its own count/,
   ],
-  'trims keys': [
-    counting(({ key }) => ({ key: key.trim() })),
-    /the key "a " has a count of its own/,
-  ],
-  'lets no lease end': [without('release'), /a release tells that the lease still ran/],
+  'trims keys': [counting(({ key }) => ({ key: key.trim() })), /the key "a " has its own count/],
+  'lets no lease end': [without('release'), /release returns true for a running lease/],
   'goes by the clock of the machine': [
     {
       apply(right, op, checks) {

@@ -84,9 +84,7 @@ export class FleetCounts implements FleetSubject {
     }
   }
 
-  /**
-   * Returns the metrics of this process, with the counts of the whole fleet in place of its own.
-   */
+  /** Returns the metrics of this process, with the counts of the whole fleet. */
   read(): readonly Family[] {
     const nowMs = performance.now()
     const others = [...this.#members.values()].map((member) => shown(member, nowMs))

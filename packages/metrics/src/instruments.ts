@@ -48,7 +48,7 @@ const rows = {
   sluice_denials_total: {
     unit: '{request}',
     by: ['policy', 'route'],
-    help: 'Denied requests, by route and by the policy that denies for the longest time',
+    help: 'Denied requests, by route and by the policy with the longest wait',
   },
   sluice_penalties_total: {
     unit: '{request}',
@@ -69,7 +69,7 @@ const rows = {
   sluice_policy_window_seconds: { by: ['policy'], help: 'Window of the policy' },
   sluice_policy_info: {
     by: ['policy', 'mode', 'algorithm', 'version'],
-    help: 'Always 1; the labels describe the policy that is in force',
+    help: 'Always 1; the labels describe the current policy',
   },
   sluice_kill_switch: { help: 'Kill switch: 0 enforce, 1 count only, 2 let everything pass' },
   sluice_hot_key_share: {

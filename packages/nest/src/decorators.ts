@@ -9,7 +9,7 @@ export const keyName = '@sluice/nest/key'
 export type Limits = HandlerRateLimit | string | boolean
 
 /**
- * Limits a handler, or all handlers of a controller together, in place of the module's policies. A
+ * Limits a handler, or all handlers of a controller together, instead of the module's policies. A
  * string is the name of one of the module's policies. A decorator on a handler replaces the same
  * decorator on its controller.
  * @example

@@ -51,7 +51,7 @@ class PoliciesTable {
 export type OpenPoliciesOptions = OptionsOf<PoliciesTable>
 
 /**
- * Opens a policy file, and watches it and the store from then on. Await the result.
+ * Opens a policy file, and watches it and the store. Await the result.
  * @example
  * const policies = await openPolicies({ file: 'sluice.yaml', store })
  * app.use(rateLimit({ policies, store }))

@@ -33,7 +33,7 @@ export type Enqueued =
 
 /**
  * - `cancelled`: it will not run
- * - `cancelling`: it runs, and its handler was asked to stop
+ * - `cancelling`: it is running, and its signal was aborted
  * - `finished`: it is too late
  * - `unknown`: there is no such job
  */
@@ -159,7 +159,7 @@ export interface Broker {
    * false if there is none.
    */
   retry(id: string): Promise<boolean>
-  /** Forgets a dead letter. Resolves to false if there is none. */
+  /** Deletes a dead letter. Resolves to false if there is none. */
   forget(id: string): Promise<boolean>
   /** Closes connections and timers. Close the workers first. */
   close(): Promise<void>

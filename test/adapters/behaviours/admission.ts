@@ -17,7 +17,7 @@ export const admission: Behaviour = ({ driver, start }) => {
   const queueing = (setup?: QueueingSetup) => startQueueing(start, setup)
 
   it.each([false, true])(
-    'A01: answers 202 with where the job can be watched; bodies parsed: %s',
+    'A01: answers 202 with the status URL; bodies parsed: %s',
     async (parsesBodies) => {
       const { app, reached, work } = await queueing({ parsesBodies })
       const jobs = vi.fn()
@@ -46,7 +46,7 @@ export const admission: Behaviour = ({ driver, start }) => {
     },
   )
 
-  it('A03: sends there too who waited for the result, or asks for it again', async () => {
+  it('A03: redirects to the result after a wait, and on a repeated request', async () => {
     const resultUrl = async ({ id }: { id: string }) => `https://example.com/results/${id}`
     const { app, send, work } = await queueing({ queue: { resultUrl } })
     work(() => null)
@@ -60,7 +60,7 @@ export const admission: Behaviour = ({ driver, start }) => {
     }
   })
 
-  it('holds as many requests as it may, as long as it may, and none whose client has left', async () => {
+  it('holds requests within its bounds, and none whose client disconnected', async () => {
     const { send, work } = await queueing({
       limits: { limit: 1_000, window: '1m' },
       queue: { maxDepth: 1_000, maxDepthPerIdentity: 1_000 },
@@ -88,7 +88,7 @@ export const admission: Behaviour = ({ driver, start }) => {
     expect((await waits).status).toBe(202)
   })
 
-  it('A06: turns nothing into 202 unless it is asked for, or set', async () => {
+  it('A06: queues nothing unless the request or the options ask for it', async () => {
     const { app, reached, send } = await queueing({ admission: { admit: 'preferred' } })
     expect((await send()).status).toBe(200)
     expect(reached).toHaveBeenCalledTimes(1)
@@ -97,7 +97,7 @@ export const admission: Behaviour = ({ driver, start }) => {
     expect(await app.statuses(4, '/reports', post())).toEqual([200, 200, 200, 429])
   })
 
-  it('tells caches that the answer to a GET depends on Prefer', async () => {
+  it('adds Vary: Prefer to the response of a GET', async () => {
     const before = { vary: 'Origin' }
     const { send } = await queueing({ admission: { admit: 'preferred' }, before })
     const passed = await send({ headers: ada })
@@ -108,7 +108,7 @@ export const admission: Behaviour = ({ driver, start }) => {
   })
 
   it.each([false, true])(
-    'refuses a body that is too large, or nested too deeply; bodies parsed: %s',
+    'refuses a body that is too large or nested too deeply; bodies parsed: %s',
     async (parsesBodies) => {
       const onError = vi.fn()
       const { sent } = await queueing({ parsesBodies, onError })
@@ -125,7 +125,7 @@ export const admission: Behaviour = ({ driver, start }) => {
     },
   )
 
-  it('carries texts and bytes, and refuses what is not what it says', async () => {
+  it('carries strings and bytes, and refuses mislabelled bodies', async () => {
     const { sent, work } = await queueing()
     const bodies: unknown[] = []
     work(({ payload }) => void bodies.push(payload))

@@ -7,7 +7,7 @@ import type { Limits } from '../drivers/driver.ts'
 
 /** What is settled when the response is over: refunds, and late costs. */
 export const afterTheResponse: Behaviour = ({ start }) => {
-  it('charges a client that leaves before the answer', async () => {
+  it('charges a client that disconnects before the response', async () => {
     let reached = 0
     const { options, used } = counted({ name: 'login', limit: 5, window: '1m' })
     const chargeWhen: Limits['chargeWhen'] = (_, { status }) => status === 401
@@ -28,7 +28,7 @@ export const afterTheResponse: Behaviour = ({ start }) => {
     await until('the units are settled', async () => (await used()) === 1)
   })
 
-  it('is settled by each limiter for itself, and added to by the last', async () => {
+  it('is settled by each limiter separately; late costs go to the last', async () => {
     const first = counted({ name: 'first', limit: 10, window: '1m' })
     const last = counted({ name: 'last', limit: 10, window: '1m' })
     const refundWhen: Limits['refundWhen'] = (_, { status }) => status === 404

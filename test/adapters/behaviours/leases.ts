@@ -42,7 +42,7 @@ export const leases: Behaviour = ({ driver, start }) => {
     }
   })
 
-  it('lasts as long as a stream that has begun, and no longer than its client stays', async () => {
+  it('lasts until a stream ends or its client disconnects', async () => {
     const { app, reached, used, free } = await holding({ streams: true })
     const client = new AbortController()
     const answer = app.ask('/', { signal: client.signal })
@@ -55,7 +55,7 @@ export const leases: Behaviour = ({ driver, start }) => {
     await expect(answer).rejects.toThrow()
   })
 
-  it('is not left behind by a client that left before it was decided', async () => {
+  it('is not leaked by a client that disconnects before the decision', async () => {
     const asked = vi.fn<() => void>()
     const client = new AbortController()
     let leave = (): void => undefined
@@ -107,7 +107,7 @@ export const leases: Behaviour = ({ driver, start }) => {
     expect(reached).not.toHaveBeenCalled()
   })
 
-  it('ends when the client leaves while a later limiter holds the request', async () => {
+  it('ends when the client disconnects while a later limiter delays the request', async () => {
     const queue = { algorithm: 'leaky-bucket', limit: 1, window: '10s' } as const
     const { app, reached, used, free, end } = await holding({}, (leases) => [leases, queue])
     const first = app.ask()

@@ -14,7 +14,7 @@ const ada = { headers: { 'x-user': 'ada' } }
 
 /** What can be written to a log when a request is refused. */
 export const logging: Behaviour = ({ start }) => {
-  it('tells an observer the request, its route, the policy and the key', async () => {
+  it('passes the request, its route, the policy and the key to observers', async () => {
     const lines: (string | undefined)[][] = []
     const onDecision = (event: DecisionEvent<NativeRequest>) => {
       const { decision, request, route, policy, key: found } = event
@@ -31,7 +31,7 @@ export const logging: Behaviour = ({ start }) => {
     expect(lines).toEqual([['/items/7?full', 'GET /items/:id', 'minute', 'ada']])
   })
 
-  it('tells a handler, a message function and what comes after the policy and the key', async () => {
+  it('shows policy and key to a handler, a message function and later middleware', async () => {
     const seen: unknown[] = []
     const reply = (decision: (Decision & Partial<RequestDecision>) | undefined) => {
       seen.push([decision?.policy?.name, decision?.key])

@@ -5,7 +5,7 @@ import type { Limits } from '../drivers/driver.ts'
 
 /** What middleware leaves to its framework. Nest has exceptions and modules of its own for both. */
 export const middleware: Behaviour = ({ driver, start }) => {
-  it("handler: 'throw' has the error handling refuse, with the fields of the refusal", async () => {
+  it("handler: 'throw' lets the error handler refuse, with the refusal's headers", async () => {
     const onError = vi.fn()
     const limits = { limit: 1, window: '1m', handler: 'throw' } as Limits
     const app = await start({ limits: [limits], onError })
@@ -24,7 +24,7 @@ export const middleware: Behaviour = ({ driver, start }) => {
     })
   })
 
-  it('serves a handler under a path, and hands on what it leaves', async () => {
+  it('serves a handler under a path, and passes on other requests', async () => {
     const handler: Handler = async ({ method, path, query }) => {
       if (path === '/boom') throw new Error('boom')
       if (path === '/empty') return { status: 204 }

@@ -62,7 +62,7 @@ export const preflights: Behaviour = ({ start }) => {
       Object.entries(clients).flatMap(([client, address]) =>
         [1, attempts].map((inFlight) => ({ client, inFlight, address })),
       ),
-    )('count: never more than the limit of $client pass, $inFlight at once', async (attacker) => {
+    )('count: at most the limit of $client pass, $inFlight concurrently', async (attacker) => {
       const limits = { limit: 5, window: '1m' } as const
       for (const place of [{ limits: [limits] }, { own: limits }]) {
         const reached = vi.fn()
@@ -74,7 +74,7 @@ export const preflights: Behaviour = ({ start }) => {
     })
   })
 
-  it('count: never more than the limit pass, all on one connection', async () => {
+  it('count: at most the limit pass, all on one connection', async () => {
     const reached = vi.fn()
     const app = await withHandler({ limits: [{ limit: 5, window: '1m' }] }, reached)
     const statuses = await sendPipelined(app.port, Array(attempts).fill('/graphql'), preflight)

@@ -17,7 +17,7 @@ const two = { limit: 2, window: '1m' } as const
 export const proxies: Behaviour = ({ driver, start }) => {
   const proxied = () => start({ limits: [two], trustProxy: '127.0.0.1' })
 
-  it('believes a trusted proxy, and not what the client has put left of it', async () => {
+  it('trusts a trusted proxy, but not the addresses a client added before it', async () => {
     const app = await proxied()
     const spoofed = many(20, (i) => `10.${i}.0.1, 198.51.100.7`)
     expect(await statuses(app, spoofed)).toEqual([200, 200, ...Array(18).fill(429)])
@@ -33,7 +33,7 @@ export const proxies: Behaviour = ({ driver, start }) => {
     },
   )
 
-  it('gives all that a proxy forwards as no address one bucket, not one each', async () => {
+  it('counts all invalid forwarded addresses in one bucket', async () => {
     const unknown = many(5, (i) => `unknown-${i}`)
     const found = await statuses(await proxied(), unknown)
     expect(found).toEqual([200, 200, 429, 429, 429])

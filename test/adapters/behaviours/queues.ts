@@ -34,7 +34,7 @@ export const queues: Behaviour = ({ start }) => {
     return { answer }
   }
 
-  it('passes requests on one by one, in the order in which they came', async () => {
+  it('releases requests one by one, in order of arrival', async () => {
     const subject = await queued({ ...queue, window: 40 })
     const order: number[] = []
     const began = performance.now()
@@ -53,7 +53,7 @@ export const queues: Behaviour = ({ start }) => {
     }
   })
 
-  it('forgets a client that leaves the queue, whose turn passes unused', async () => {
+  it('drops a client that leaves the queue, and wastes its turn', async () => {
     // Long enough that the client has left before its turn, on a slow machine too.
     const subject = await queued({ ...queue, window: 400, maxWaiting: 1 })
     await asked(subject)
@@ -74,7 +74,7 @@ export const queues: Behaviour = ({ start }) => {
     expect(subject.reached).toHaveBeenCalledTimes(2)
   })
 
-  it('asks a later limiter when the wait is over, and holds what else it took from arrival', async () => {
+  it('runs a later limiter after the wait, and holds other units from arrival', async () => {
     const fixed = { limit: 5, window: '1m', algorithm: 'fixed-window', key: queue.key } as const
     const policies = [
       { ...queue, window: 150 },

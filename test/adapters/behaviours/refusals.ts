@@ -26,7 +26,7 @@ export const refusals: Behaviour = ({ start, limited }) => {
   it.each([
     ['throws', () => raise('no reply')],
     ['rejects', async () => raise('no reply')],
-  ])('hands on to the error handling when a handler %s', async (_, reply) => {
+  ])('passes an error on when a handler %s', async (_, reply) => {
     const app = await limited({ ...one, reply })
     await app.ask()
     const answer = await app.ask()

@@ -7,7 +7,7 @@ const fixed = { limit: 1, window: '30s', algorithm: 'fixed-window' } as const
 
 /** What is on the response besides the quota itself, and what others have put there before. */
 export const responseHeaders: Behaviour = ({ driver, start }) => {
-  it('H20, H24: adds to the fields that other origins may read, and to no others', async () => {
+  it('H20, H24: extends Access-Control-Expose-Headers, and no other field', async () => {
     const before = { 'Access-Control-Expose-Headers': 'ETag' }
     const exposed = async (limits: Limits) => {
       const app = await start({ limits: [{ ...fixed, headers: ['draft-11'], ...limits }], before })
@@ -22,13 +22,13 @@ export const responseHeaders: Behaviour = ({ driver, start }) => {
     expect((await exposed({}))[0]).toBe('ETag')
   })
 
-  it.skipIf(driver.refusesAlone)('H26: keeps a Retry-After that is longer', async () => {
+  it.skipIf(driver.refusesAlone)('H26: keeps a longer existing Retry-After', async () => {
     const app = await start({ limits: [fixed], before: { 'Retry-After': '60' } })
     await app.ask()
     expect((await app.ask()).field('retry-after')).toBe('60')
   })
 
-  it('§7.9: joins lists of another limiter, without two items of one name', async () => {
+  it('§7.9: merges lists of another limiter, without duplicate names', async () => {
     const before = {
       RateLimit: '"edge";r=3;t=5, "default";r=9;t=9',
       'RateLimit-Policy': ['"edge";q=4;w=5', '"de,\\"fault";q=9;w=9', '10;w=1'],
@@ -41,7 +41,7 @@ export const responseHeaders: Behaviour = ({ driver, start }) => {
     )
   })
 
-  it('H15: sends the fields with a redirect, and takes them off with hideOnRedirect', async () => {
+  it('H15: sends headers with a redirect, and removes them with hideOnRedirect', async () => {
     const routes = [{ path: '/', answer: { status: 302, fields: { location: '/there' } } }]
     const shown = await start({ limits: [fixed], routes })
     expect((await shown.ask()).field('ratelimit')).toBe('"default";r=0;t=30')
@@ -55,7 +55,7 @@ export const responseHeaders: Behaviour = ({ driver, start }) => {
     expect((await hidden.ask()).field('retry-after')).toBe('30')
   })
 
-  it('H15: hideOnRedirect leaves on a redirect what others have put there', async () => {
+  it('H15: hideOnRedirect keeps headers set by others', async () => {
     const before = { RateLimit: '"edge";r=3;t=5', 'RateLimit-Policy': '"edge";q=4;w=5' }
     const routes = [{ path: '/', answer: { status: 307, fields: { location: '/there' } } }]
     const app = await start({ limits: [{ ...fixed, hideOnRedirect: true }], before, routes })

@@ -13,7 +13,7 @@ export const routeRules: Behaviour = ({ start }) => {
     expect(await app.statuses(1, '/x', { method: 'HEAD' })).toEqual([429])
   })
 
-  it('tells of the limits that apply, under names of their own', async () => {
+  it('reports the limits that apply, under distinct names', async () => {
     const rules = { 'POST /login': { ...of(5), combine: 'add' }, 'GET /export': of(7) } as const
     const subject = await start({
       limits: [{ ...of(100), headers: ['draft-11'], routes: rules }],

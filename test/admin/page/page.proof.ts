@@ -25,7 +25,7 @@ async function set(limit: number): Promise<string> {
 const login = (who: string) => suite.api.ask('POST', '/login', { 'x-user': who })
 
 describe('each view', { timeout: 60_000 }, () => {
-  it('shows what there is, without a hindrance for anybody, in light and dark', async () => {
+  it('shows its content accessibly, in light and dark', async () => {
     const { page } = suite.watched
     await exhaust('ada')
     const words = {
@@ -47,7 +47,7 @@ describe('each view', { timeout: 60_000 }, () => {
     }
   }, 60_000)
 
-  it('has dialogs without a hindrance, whose first field has the focus', async () => {
+  it('has accessible dialogs whose first field has the focus', async () => {
     const { page } = suite.watched
     await exhaust('ada')
     await set(4)
@@ -115,7 +115,7 @@ describe('policies', () => {
     await text('login limit 1 → 0, login mode')
   }, 60_000)
 
-  it('are not changed over the change of somebody else', async () => {
+  it('are not changed over a conflicting change', async () => {
     const { page } = suite.watched
     await show(page, 'Policies')
     await page.getByRole('button', { name: 'Change login' }).click()
@@ -128,7 +128,7 @@ describe('policies', () => {
     expect((await suite.api.policies.status()).entries).toMatchObject([{ value: 4 }])
   }, 60_000)
 
-  it('refuse nothing while the kill switch is thrown, which every view says', async () => {
+  it('refuse nothing while the kill switch is on, as every view shows', async () => {
     const { page } = suite.watched
     await exhaust('dora')
     await show(page, 'Policies')
@@ -186,7 +186,7 @@ describe('a key', () => {
     expect(page.url()).not.toContain('frida')
   }, 60_000)
 
-  it('is blocked, unblocked, and has a limit of its own for a while', async () => {
+  it('is blocked, unblocked, and gets a temporary limit', async () => {
     const { page } = suite.watched
     const ask = () => suite.api.ask('GET', '/', { 'x-user': 'gwen' })
     await show(page, 'Keys')

@@ -10,7 +10,7 @@ const suite = usePage()
 const { text } = suite
 
 describe('the page', { timeout: 60_000 }, () => {
-  it('says that it is offline, shows what it knew, and comes back', async () => {
+  it('reports that it is offline, shows the last data, and recovers', async () => {
     const { api, watched } = suite
     await text('Limited in the last two minutes')
     await api.leave()
@@ -25,7 +25,7 @@ describe('the page', { timeout: 60_000 }, () => {
     [403, 'You may not see this page.'],
     [429, 'Too many requests came from here.'],
     [302, 'Your session ended.'],
-  ])('stops asking after %d, and says how to go on', async (status, words) => {
+  ])('stops polling after %d, and says how to continue', async (status, words) => {
     const { page, asked } = suite.watched
     await text('Limited in the last two minutes')
     await page.clock.install()
@@ -44,7 +44,7 @@ describe('the page', { timeout: 60_000 }, () => {
     await page.getByRole('heading', { name: 'Audit', level: 1 }).waitFor()
   })
 
-  it('asks nothing in a hidden tab, and asks for changes only', async () => {
+  it('does not poll in a hidden tab, and requests only changes', async () => {
     const { page, calls, asked } = suite.watched
     await until('something has not changed', () => calls.includes('GET policies 304'))
     await page.clock.install()
@@ -58,18 +58,18 @@ describe('the page', { timeout: 60_000 }, () => {
     await until('it asks again', () => asked.length > length)
   }, 60_000)
 
-  it.each(['/', '/admin/limits'])('stands under %s', async (path) => {
+  it.each(['/', '/admin/limits'])('can be mounted under %s', async (path) => {
     await using other = await startLimitedApi(suite.redis.url, path)
     await works(suite.browser, other.page)
   })
 
-  it('stands behind a proxy that takes a part of the path away, with or without a slash', async () => {
+  it('works behind a proxy that strips part of the path, with or without a slash', async () => {
     await using proxy = await startProxy(suite.api.origin, '/tools')
     await works(suite.browser, `${proxy.url}tools/limits/`)
     await works(suite.browser, `${proxy.url}tools/limits`)
   })
 
-  it('obeys no page of another origin', async () => {
+  it('ignores pages of other origins', async () => {
     const { api, browser } = suite
     await using site = await serve((_request, response) => {
       response.setHeader('Content-Type', 'text/html').end('<!doctype html><title>another</title>')

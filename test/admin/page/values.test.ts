@@ -39,19 +39,19 @@ describe('the traffic', () => {
     expect(policiesInAll).toBe(1_000)
   })
 
-  it('has a minute for its numbers and 15 for the lines', () => {
+  it('covers one minute in numbers and 15 in charts', () => {
     const traffic = trafficOf(...Array.from({ length: 400 }, (_, i) => [i, i * 5_000] as const))
     expect(traffic?.points).toHaveLength(180)
     expect(traffic?.spanMs).toBe(60_000)
   })
 
-  it('is the difference of two samples, as rates per second, and begins anew when the clock is set back', () => {
+  it('is the difference of two samples, as rates per second, and restarts when the clock is set back', () => {
     const traffic = trafficOf([90, 100_000], [130, 105_000], [170, 50_000], [210, 55_000])
     expect(traffic).toMatchObject({ spanMs: 5_000, requests: 40, denied: 0 })
     expect(traffic?.points).toEqual([[55, 8, 0, 0, 0]])
   })
 
-  it('has a gap where a part of the fleet is not visible, instead of half the requests', () => {
+  it('has a gap instead of partial counts if part of the fleet is not visible', () => {
     const history = new TrafficHistory()
     const note = (turn: number, processes: number, fallback: boolean) => {
       const sample = live(turn * processes * 10, turn * 5_000)
@@ -107,7 +107,7 @@ describe('the day', () => {
     expect(day.policies).toEqual([])
   })
 
-  it('goes on in a process that starts after all others have left', async () => {
+  it('continues in a process that starts after all others have stopped', async () => {
     const [old, young, late] = [new Day(), new Day(), new Day()]
     const minute = (turn: number) => 50 * hourMs + turn * 60_000
     old.note(sample(minute(0), 0))
@@ -148,7 +148,7 @@ describe('the day', () => {
 })
 
 describe('quantileMs', () => {
-  it('lies within the bucket, by the share of what is in it, and at its last bound beyond it', () => {
+  it('interpolates within a bucket, and returns the last bound beyond it', () => {
     const buckets = [{ le: 0.001, count: 50 }, { le: 0.002, count: 50 }, { count: 0 }]
     expect(quantileMs(buckets, 0.5)).toBe(1)
     expect(quantileMs(buckets, 0.75)).toBe(1.5)
@@ -172,7 +172,7 @@ describe('the form of a policy', () => {
     ])
   })
 
-  it('tells its window', () => {
+  it('shows its window', () => {
     const texts = ['1m', 500, { every: 'month', zone: 'Europe/Rome' } as const, undefined]
     expect(texts.map(windowText)).toEqual([' / 1m', ' / 500 ms', ' / 1 month (Europe/Rome)', ''])
   })
@@ -217,7 +217,7 @@ describe('the form of a policy', () => {
   })
 })
 
-it('has a verdict of one span, without a sum, whose cause is first, and tells who denies for longer', () => {
+it('has one verdict without a sum, its cause first, and the longest denial', () => {
   const of = { isPenalty: false, mode: 'enforce', allowed: true, used: 0, limit: 20 } as const
   const penalty: KeyPolicy = {
     ...{ ...of, policy: 'penalty', isPenalty: true, allowed: false, used: 20 },

@@ -90,7 +90,7 @@ describe('the report in a browser', { timeout: 60_000 }, () => {
     [1_280, 'dark'],
     [390, 'light'],
     [390, 'dark'],
-  ] as const)('hinders nobody at %i pixels, %s', async (width, scheme) => {
+  ] as const)('is accessible at %i pixels, %s', async (width, scheme) => {
     const { page, faults } = await open(width, scheme)
     const spare = await page.evaluate('innerWidth - document.documentElement.scrollWidth')
     expect(spare).toBeGreaterThanOrEqual(0)

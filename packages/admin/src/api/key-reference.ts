@@ -29,7 +29,7 @@ export function readKey(reference: KeyReference, names: readonly string[]): Name
   return { key }
 }
 
-/** Returns whether a text is only a value, such as `acme`, whose name must be found. */
+/** Returns whether a reference is only a value, such as `acme`, whose name must be found. */
 export function isBareValue(
   reference: KeyReference,
   names: readonly string[],

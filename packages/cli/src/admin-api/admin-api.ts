@@ -169,7 +169,7 @@ function detailOf(body: unknown): string | undefined {
   return typeof detail === 'string' && detail !== '' ? onOneLine(detail).slice(0, 2_000) : undefined
 }
 
-/** Returns the text of an answer; '' for an answer that is too long. */
+/** Returns the body of a response; '' if it is too long. */
 async function boundedText({ body }: Response): Promise<string> {
   const chunks: Uint8Array[] = []
   let length = 0

@@ -20,7 +20,7 @@ export function describeChange(change: Change, terminal: Terminal): string {
   const unknown = affected.known
     ? ''
     : `  The affected clients are unknown: ${onOneLine(affected.why ?? '')}\n`
-  const heading = dryRun ? 'Differences:\n' : `Version ${onOneLine(version)} is in force:\n`
+  const heading = dryRun ? 'Differences:\n' : `Version ${onOneLine(version)} is now active:\n`
   return `${heading}${lines.join('')}${dryRun ? touched.join('') + unknown : ''}`
 }
 

@@ -58,7 +58,7 @@ async function runApply(
   }
   const { set, remove } = plan
   if (set.length + remove.length === 0) {
-    terminal.stderr.write(`The limits of ${file} are already in force.\n`)
+    terminal.stderr.write(`The limits of ${file} already apply.\n`)
     return exitCodes.ok
   }
   return act(

@@ -27,7 +27,7 @@ Keys are digests, unless collectMetrics({ reveal }) names them. Requests cover a
 ${fleetNotes}\nRequires the role read.`,
   examples: [
     ['sluice top', 'the most denied keys of the last minute'],
-    ['sluice top --by asked --window 1h --once', 'the busiest keys of an hour, once'],
+    ['sluice top --by asked --window 1h --once', 'the busiest keys of the last hour, printed once'],
     ['sluice top --json | jq .lists', 'as JSON'],
   ],
   setUp(command) {

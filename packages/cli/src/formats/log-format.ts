@@ -32,7 +32,7 @@ export function statusOf(text: string | undefined): number {
   return text !== undefined && /^[1-9]\d\d$/.test(text) ? Number(text) : 0
 }
 
-/** Returns the address of `192.0.2.1:443`, `[2001:db8::1]:443`, or a text without a port. */
+/** Returns the address of `192.0.2.1:443`, `[2001:db8::1]:443`, or an address without a port. */
 export function withoutPort(text: string): string {
   if (text.startsWith('[')) {
     const end = text.indexOf(']')

@@ -95,7 +95,7 @@ function notesOnEnds(text: string, name: string): readonly string[] {
 function replayOf(policies: Policies, options: ReplayOptions, ends: readonly string[]): Replay {
   const { file } = policies
   if (policies.state.kill !== 'none') {
-    throw new CliError('SLUICE_KILL_SWITCH is set, so no limit is in force; unset it to replay')
+    throw new CliError('SLUICE_KILL_SWITCH is set, so no limit is enforced; unset it to replay')
   }
   const { code, notes, unmatched } = codeOfLog(file, options)
   const clientKey = keyOf(file.key ?? 'ip', code.keys ?? {})

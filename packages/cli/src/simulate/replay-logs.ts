@@ -69,7 +69,7 @@ class LogNotes {
       ...notesOn({
         [`requests have no duration, so '${counts?.name}' assumes that they end at once; log $request_time`]:
           counts ? this.#requests - this.#withDuration : 0,
-        'requests were already answered with 429, so a limit was in force when the log was written':
+        'requests were already answered with 429, so a limit was enforced when the log was written':
           this.#refusedBefore,
         'requests have no address': this.#withoutAddress,
         "OPTIONS requests were counted; preflights among them are not counted where CORS middleware runs before the limiter, or with preflights: 'pass'":

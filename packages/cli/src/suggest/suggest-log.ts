@@ -90,7 +90,7 @@ export async function suggestFrom(
         ? [`${wholeSeconds}, so bursts are measured over 10 s; log $msec for shorter ones`]
         : []),
       ...notesOn({
-        'requests were already answered with 429: a limit was in force, and the figures show what it let through':
+        'requests were already answered with 429: a limit was enforced, and the figures show only admitted requests':
           seen.refused,
         'requests have no key and are left out': seen.keyless,
         'requests of identities beyond a million are left out': seen.unlisted,

@@ -51,7 +51,7 @@ export function wrapped(text: string, { columns }: Output): string {
   return columns === undefined ? text : new Help().boxWrap(text, columns)
 }
 
-/** Cuts the middle of a text, since names differ at their ends. */
+/** Cuts the middle of a string, since names differ at their ends. */
 export function cutMiddle(text: string, width: number): string {
   const half = Math.floor((width - 1) / 2)
   return text.length <= width ? text : `${text.slice(0, half)}…${text.slice(-half)}`

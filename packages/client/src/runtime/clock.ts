@@ -56,7 +56,7 @@ export const never: number = Number.POSITIVE_INFINITY
 
 export interface Deadline {
   readonly atMs: number
-  /** Aborts when the time is up, and with the caller's signal. */
+  /** Aborts after the timeout, or when the caller's signal aborts. */
   readonly signal: AbortSignal
   /** True if the time is up and the caller has not aborted. */
   isOver(): boolean

@@ -27,8 +27,8 @@ const narrowing = 0.98
 const maxSlowdown = 32
 
 /**
- * Round trips that a window must have for a burst. A burst takes about seven, since it doubles with
- * each. In a shorter window even spacing is as fast.
+ * Minimum window, in round trips, for a burst. Bursts double with each trip, so one takes about
+ * seven trips; in a shorter window, even spacing is as fast.
  */
 const minTripsOfWindow = 60
 

@@ -101,9 +101,9 @@ export function hasChanged(op: string, changed: readonly boolean[]): boolean {
 export interface Home {
   /** Gives back `cost` units as far as they still count. Returns whether there were any. */
   giveBack(held: Held, changeAtStore: ChangeAtStore): MaybePromise<boolean>
-  /** Ends a lease, for accounts that have leases. Returns whether it still ran. */
+  /** Ends a lease, if the account has leases. Returns whether it was still running. */
   release?(held: Held): boolean
-  /** Renews a lease, for accounts that have leases. Returns whether it still ran. */
+  /** Renews a lease, if the account has leases. Returns whether it was still running. */
   renew?(held: Held): boolean
 }
 
@@ -158,7 +158,7 @@ export function divideChecks<C extends Check>(
   }
 }
 
-/** By the check itself, or by the hash of its policy and key. */
+/** The check decides, or else the hash of its policy and key. */
 function isInShadow({ policy: { id, enforcedShare: share }, key, shadow }: Check): boolean {
   if (shadow !== undefined || share === 1) return shadow ?? false
   return share === 0 || fractionOf(`${id} ${key}`) >= share

@@ -40,7 +40,7 @@ const valueOfCode = Array.from({ length: 128 }, (_, code) =>
   Math.max(0, alphabet.indexOf(String.fromCharCode(code))),
 )
 
-/** Returns the text for a key in logs and metrics: the store's own, as in Redis. */
+/** Returns the digest that identifies a key in logs and metrics: the same as in Redis. */
 export function digestOf(key: string, store: Pick<Store, 'keys'>): string {
   return store.keys?.digestOf?.(key) ?? digestIdentity(key)
 }

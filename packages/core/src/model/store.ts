@@ -67,7 +67,7 @@ export interface Granted {
   readonly settled: Receipt | undefined
 }
 
-/** A cancellation flag: checks that no request waits for any more need not be sent. */
+/** A cancellation flag: checks that no request is waiting for need not be sent. */
 export interface Cancellation {
   readonly isUnwanted: boolean
   /** For a change that must not be made after its deadline: `reset` and `block`. */
@@ -151,7 +151,7 @@ export interface StoreFleet {
 /** The keys that a store holds. A store omits what it does not support. */
 export interface StoreKeys {
   /**
-   * Returns the text for a key in logs and metrics.
+   * Returns the digest that identifies a key in logs and metrics.
    * @default 128 bits of its SHA-256, as base64url
    */
   digestOf?(key: string): string

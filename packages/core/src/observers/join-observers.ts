@@ -8,14 +8,14 @@ import {
   observerList,
 } from './observers.ts'
 
-/** Counts decisions in place of an observer. It must not throw. */
+/** Counts decisions instead of an observer. It must not throw. */
 type DecisionCounter = (decision: CountedDecision) => void
 
 /** Several observers as one; a method without an observer stays `undefined`. */
 export type JoinedObservers<Request> = {
   readonly [Field in TellingField]: Observers<Request>[Field] | undefined
 } & {
-  /** Calls the functions that `countInstead` put in place of observers. */
+  /** Calls the functions that replaced observers by `countInstead`. */
   readonly countDecision: DecisionCounter | undefined
 }
 
@@ -28,7 +28,7 @@ const counters = processWide(
   () => new WeakMap<object, DecisionCounter>(),
 )
 
-/** Makes limiters call `count` in place of `onDecision`: an event costs more than counting. */
+/** Makes limiters call `count` instead of `onDecision`: an event costs more than counting. */
 export function countInstead(
   onDecision: NonNullable<Observers['onDecision']>,
   count: DecisionCounter,

@@ -7,7 +7,7 @@ const warned = processWide('@sluice/core/warned/1', () => new Set<string>())
 
 /**
  * Writes a warning that the user should see once; every runtime has `console.warn`.
- * @param topic a text shared by warnings of the same kind, for messages with unlimited variants
+ * @param topic a string shared by warnings of the same kind, for messages with unlimited variants
  */
 export function warnOnce(message: string, topic: string = message): void {
   if (warned.has(topic)) return

@@ -154,7 +154,7 @@ async function decideInRegion(
   }
 
   async function askCentral(some: readonly Check[]): Promise<boolean> {
-    if (cancellation?.isUnwanted) return giveUp('nobody waits for the request any more')
+    if (cancellation?.isUnwanted) return giveUp('nobody is waiting for the request')
     const { allowed, outcomes, retryAfterMs } = await central.decide(op, some)
     if (outcomes.length === 0) {
       if (atGlobal.length > 0) {

@@ -23,7 +23,7 @@ export function checkPolicies(
     throw new SluiceError(
       'SLUICE_OPTION_INVALID',
       `deadlineMs (${deadlineMs}) must be more than the globalDeadlineMs of regionalStore (${globalDeadlineMs}), so that a request ` +
-        'outlives a global store that does not answer; raise deadlineMs, or lower globalDeadlineMs',
+        'can outlast an unresponsive global store; raise deadlineMs, or lower globalDeadlineMs',
     )
   }
   for (const policy of policies) {

@@ -1,6 +1,6 @@
 /**
- * The FNV-1a hash of a text: 32 bits, the same in every process. Only for spreading keys, never if
- * an attacker could gain from a collision.
+ * The FNV-1a hash of a string: 32 bits, the same in every process. Only for spreading keys, never
+ * if an attacker could gain from a collision.
  * @param from the first character that counts
  */
 export function fnv1a(text: string, from = 0): number {
@@ -10,7 +10,7 @@ export function fnv1a(text: string, from = 0): number {
   return hash >>> 0
 }
 
-/** Maps a text to a number from 0 to below 1, evenly. FNV-1a alone leaves similar texts close. */
+/** Maps strings evenly to numbers from 0 to below 1. FNV-1a alone leaves similar strings close. */
 export function fractionOf(text: string): number {
   // The finaliser of MurmurHash3.
   let hash = fnv1a(text)

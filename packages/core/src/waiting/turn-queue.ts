@@ -6,7 +6,7 @@ import { type StopSignal, startTimer } from './timers.ts'
 interface UnitSource<Grant> {
   /** Requests units. Returns the grant, or the wait before the next request. */
   ask(cost: number): Promise<{ readonly grant: Grant } | { readonly retryMs: number }>
-  /** Returns units that no waiter needs any more. */
+  /** Returns units that no waiter needs. */
   giveBack(grant: Grant): Promise<unknown>
 }
 

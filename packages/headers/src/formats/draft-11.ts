@@ -94,7 +94,7 @@ function isOf(item: PolicyItem, { windowMs, unit, vendor, pk }: PolicyState): bo
 
 /**
  * Returns the `qu` parameter: empty for requests, the default; `undefined` for a unit that cannot
- * be serialised. Without its unit, `q` would be wrong.
+ * be serialised. `q` would be misleading without its unit.
  */
 function unitParameter(state: PolicyState): string | undefined {
   if (state.unit === undefined || countsRequests(state)) return ''

@@ -15,7 +15,7 @@ const forms = [
 const months = 'JanFebMarAprMayJunJulAugSepOctNovDec'
 
 /**
- * Returns milliseconds since 1970; `undefined` for a text that is not an HTTP-date, or an
+ * Returns milliseconds since 1970; `undefined` for a string that is not an HTTP-date, or an
  * impossible day.
  */
 export function parseHttpDate(text: string, nowMs: number): number | undefined {

@@ -8,8 +8,8 @@ export interface FieldItem {
 }
 
 /**
- * Returns the members of a List (RFC 9651 §4.2.1); none without a text, or if it is not a List,
- * since one error invalidates the whole field.
+ * Returns the members of a List (RFC 9651 §4.2.1); none if there is no text, or if it is not a
+ * List, since one error invalidates the whole field.
  */
 export function listItems(text = ''): FieldItem[] {
   const members = parsed(() => parseList(text)) ?? []

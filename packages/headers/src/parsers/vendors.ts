@@ -3,8 +3,8 @@ import { quotaOf } from './legacy.ts'
 import type { ParsedPolicy } from './parsed-rate-limit.ts'
 
 /**
- * The quotas of model APIs, by name. `*` stands for `Limit`, `Remaining` and `Reset`. OpenAI, Azure
- * and Groq send the first two, Anthropic the others.
+ * The quotas of model APIs, by name. `*` is `Limit`, `Remaining` or `Reset`. OpenAI, Azure and Groq
+ * send the first two, Anthropic the others.
  */
 const quotas = [
   ['requests', 'X-RateLimit-*-Requests'],

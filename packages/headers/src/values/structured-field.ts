@@ -18,7 +18,7 @@ export function serialiseString(text: string): string | undefined {
 
 const keySyntax = /^[a-z*][a-z0-9_.*-]*$/
 
-/** Returns whether a text may be the key of a parameter. */
+/** Returns whether a string may be the key of a parameter. */
 export function isKey(text: string): boolean {
   return keySyntax.test(text)
 }

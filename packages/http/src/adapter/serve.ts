@@ -22,7 +22,7 @@ export interface AdapterContext<Native extends object, Handler> extends RequestC
   showDecision(decision: RequestDecision): void
   /** Sets the status of a refusal before the fields, so that user functions see it. */
   setStatus(status: number): void
-  /** Replies in place of the application. Status and fields are already set. */
+  /** Replies instead of the application. Status and fields are already set. */
   send(status: number, body: ResponseBody): void
   /** Has the user's handler reply. */
   callHandler(handler: Handler, refusal: Refusal): unknown

@@ -87,7 +87,7 @@ function warnIfUnbounded<Native extends object>(
   warnOnce(
     `${where} counts the address only together with another identity, and replaces the surrounding limit by address: a client that tries another ` +
       `account with each request is never limited. To enforce both limits, write combine: 'add', or add a policy with key: ip()`,
-    'pairs in place of addresses',
+    'pairs instead of addresses',
   )
 }
 

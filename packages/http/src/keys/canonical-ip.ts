@@ -24,7 +24,7 @@ export function canonicalIp(text: string, { prefix4, prefix6 }: IpPrefixes): str
   return address && masked(address, address.kind() === 'ipv4' ? prefix4 : prefix6)
 }
 
-/** Returns the address that a text represents, as `canonicalIp` reads it. */
+/** Returns the address that a string represents, as read by `canonicalIp`. */
 export function readIp(text: string): IpAddress | undefined {
   const bare = withoutPort(text)
   if (plainIpv4.test(bare)) return ipaddr.IPv4.parse(bare)

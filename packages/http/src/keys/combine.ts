@@ -87,7 +87,7 @@ export function firstOf<Native>(
   )
 }
 
-/** Joins texts unambiguously: each is preceded by its length. */
+/** Joins strings unambiguously: each is preceded by its length. */
 export function joinKey(tag: string, parts: readonly string[]): string {
   return tag + parts.map((part) => `${part.length}:${part}`).join('')
 }

@@ -81,7 +81,7 @@ export interface SmoothedSignal {
   readonly low: number
   readonly high: number
   readonly smoothingMs: number
-  /** Reads the signal, if that is due. */
+  /** Reads the signal if it is due. */
   refresh(report: Report): void
 }
 

@@ -3,8 +3,8 @@ import type { RequestContext } from '../request/context.ts'
 import type { HttpRequest, ResponseBody, ResponseField } from '../request/exchange.ts'
 
 /**
- * Accepts requests in place of the application, such as a queue: they are answered before their
- * work is done, and do not reach the application.
+ * Accepts requests instead of the application, such as a queue: they are answered before their work
+ * is done, and do not reach the application.
  * @typeParam Native the framework's request
  */
 export interface Admission<Native> {

@@ -45,7 +45,7 @@ export interface RequestContent {
 
 /** All that Sluice needs of a response, in any framework. Names are case-insensitive. */
 export interface HttpResponse {
-  /** True once the head was sent, so that no field can be set any more. */
+  /** True once the head was sent: no more fields can be set. */
   readonly headersSent: boolean
   /** Names of the fields set so far, in lower case. */
   getHeaderNames(): readonly string[]

@@ -84,7 +84,7 @@ export interface Reject<Handler = unknown> {
   readonly handler: Handler | 'throw' | undefined
 }
 
-/** The request is answered in place of the application, by the admission. */
+/** The request is answered by the admission, not by the application. */
 export interface Answer {
   readonly action: 'answer'
   readonly status: number

@@ -61,7 +61,7 @@ function createTable<Value>(
       }
     }
   }
-  // A route without a method applies to all methods that have no route of their own.
+  // A route without a method applies to all methods without their own route.
   for (const { method, paths, entry } of patterns) {
     if (method === undefined) for (const path of paths) addToRest(byMethod, path, entry)
   }

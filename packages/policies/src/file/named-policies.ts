@@ -28,7 +28,7 @@ export function placedPolicies({
   ]
 }
 
-/** Returns the file with other policies in place of its own. */
+/** Returns the file with its policies replaced. */
 export function withPolicies(
   file: PolicyFile,
   change: (policy: PolicyEntry) => PolicyEntry,

@@ -53,7 +53,7 @@ function settingsOf({ policies, profiles, routes, $schema, ...settings }: Policy
   return settings
 }
 
-/** Returns the routes, with names in place of policies. */
+/** Returns the routes, with policies replaced by their names. */
 function routesOf({ routes = {} }: PolicyFile): Fields {
   return mapped(routes, (rule) => {
     if (typeof rule !== 'object' || !rule.policies) return rule

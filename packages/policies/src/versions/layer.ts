@@ -25,7 +25,7 @@ interface EntryOf<Field extends EntryField, Value> {
   readonly until?: string
 }
 
-/** One policy field that a change has set in place of the file's. */
+/** One policy field whose file value a change has replaced. */
 type ValueEntry = EntryOf<Exclude<EntryField, 'override'>, LimitEntry | number | string>
 
 /** An override that a change has put before the file's overrides. */

@@ -43,7 +43,7 @@ export class Version implements PolicyVersion {
 /** Fields whose change starts a new count of a policy. */
 export const countFields = ['algorithm', 'window', 'resolution', 'align', 'lease', 'key'] as const
 
-/** Returns a text that distinguishes a policy's counts from those of its other forms. */
+/** Returns a string that distinguishes a policy's counts from those of its other forms. */
 function countOf(policy: PolicyEntry, otherKey: KeyEntry | undefined): string {
   const fields: Readonly<Record<string, unknown>> = { ...policy, key: policy.key ?? otherKey }
   return contentHash(countFields.map((field) => fields[field] ?? '')).slice(0, 8)

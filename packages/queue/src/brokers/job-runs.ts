@@ -125,7 +125,7 @@ export class JobRuns {
     }
   }
 
-  /** Repeats a step until it succeeds. Resolves to `undefined` once nobody waits any more. */
+  /** Repeats a step until it succeeds. Resolves to `undefined` once nobody is waiting. */
   async insist<T>(step: () => Promise<T>): Promise<T | undefined> {
     while (!this.#stop.signal.aborted) {
       try {

@@ -32,7 +32,7 @@ export type WaitingEnd = 'cancelled' | 'expired' | 'withdrawn'
 
 /**
  * - `ended`: it was waiting, and has ended now
- * - `running`: it is running; if it is cancelled, the run is asked to stop
+ * - `running`: it is running; if it is cancelled, its signal is aborted
  */
 export type WaitingEnded = 'ended' | 'running' | 'finished' | 'unknown'
 

@@ -108,7 +108,7 @@ export class CallQueue {
     const { maxInFlight } = this.#options
     const free = maxInFlight - this.#underWay.length
     if (free > 0) return free
-    // Only if all slots are taken: a call that nobody waits for any more does not occupy one.
+    // Only if all slots are taken: a call that nobody is waiting for does not occupy one.
     const oldest = performance.now() - longestUnderWayMs
     let underWay = 0
     for (const { asks, sentAt } of this.#underWay) {
@@ -117,7 +117,7 @@ export class CallQueue {
     return Math.max(0, maxInFlight - underWay)
   }
 
-  /** Drops requests that nobody waits for any more, oldest first. */
+  /** Drops requests that nobody is waiting for, oldest first. */
   #dropUnwanted(): void {
     let error: SluiceError | undefined
     for (let ask = this.#waiting[this.#gone]; ask?.isUnwanted; ask = this.#waiting[this.#gone]) {

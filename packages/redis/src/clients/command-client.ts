@@ -11,7 +11,7 @@ export interface CommandClient {
    * If Redis replies with an error, rejects with an `Error` that has the reply as its message, such
    * as `NOSCRIPT No matching script`.
    * @param command the command's name and arguments, all of them strings
-   * @param options `signal` aborts after five seconds, when nobody waits for the reply any more
+   * @param options `signal` aborts after five seconds, when nobody is waiting for the reply
    */
   send(command: readonly string[], options: { readonly signal: AbortSignal }): Promise<unknown>
 }

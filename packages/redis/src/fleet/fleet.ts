@@ -32,7 +32,7 @@ export class Fleet {
   #timer: ReturnType<typeof setTimeout> | undefined
   /** Process counts at the last heartbeats. */
   readonly #counts: number[] = []
-  /** Settles once Redis was asked for its clock, whether that succeeded or not. */
+  /** Settles once the request for Redis's clock has succeeded or failed. */
   #clockAsked: Promise<void> | undefined
   /** Ms to add to the monotonic clock to get Redis's clock. */
   #offsetMs: number | undefined

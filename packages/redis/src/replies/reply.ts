@@ -159,7 +159,7 @@ export function listOf(reply: unknown): readonly unknown[] {
   return Array.isArray(reply) ? reply : []
 }
 
-/** Decodes a text of a reply: clients return strings, bytes, or numbers for numeric texts. */
+/** Decodes a string in a reply: clients return strings, bytes, or numbers for numeric strings. */
 export function textOf(value: unknown): string {
   if (typeof value === 'string' || typeof value === 'number') return String(value)
   return value instanceof Uint8Array ? new TextDecoder().decode(value) : ''

@@ -14,7 +14,7 @@ interface AuditTableProps {
   readonly records: readonly AuditRecord[]
   readonly actionsOn?: (record: AuditRecord) => ComponentChildren
   readonly blank?: ComponentChildren
-  /** The text of a filter; omitted if there is none. */
+  /** The text of a filter, if any. */
   readonly filter?: string
 }
 

@@ -115,7 +115,7 @@ export function Name({ href, text, digest = '' }: NameProps) {
   )
 }
 
-/** Copies a text. Pages without TLS are not allowed to. */
+/** Copies a string. Browsers forbid this on pages without TLS. */
 export function Copy({ text }: { text: string }) {
   if (!isSecureContext) return null
   const copy = async () => {

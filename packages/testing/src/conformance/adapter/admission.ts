@@ -8,7 +8,7 @@ const statusOfHandler: AdapterCases = Object.fromEntries(
     async (bench) => {
       const app = await bench.start([{ limit: 3, window: '1m' }], () => status)
       const answer = await app.ask()
-      same(answer.status, status, 'the status of the handler goes out')
+      same(answer.status, status, "the handler's status is sent")
       same(answer.headers.ratelimit, '"default";r=2;t=60', 'RateLimit')
       same(answer.headers['retry-after'], undefined, 'an admitted request has no Retry-After')
     },
@@ -17,10 +17,10 @@ const statusOfHandler: AdapterCases = Object.fromEntries(
 
 /** Tests for requests that pass, and their fields. */
 export const admission: AdapterCases = {
-  async 'tells a first request where it stands, byte for byte'(bench) {
+  async 'sends exact headers with the first response'(bench) {
     const app = await bench.limited({ limit: 100, window: '1m', algorithm: 'fixed-window' })
     const answer = await app.ask()
-    same([answer.status, answer.body], [200, 'hello'], 'the handler answers')
+    same([answer.status, answer.body], [200, 'hello'], "the handler's response")
     same(
       limitFields(answer),
       {
@@ -34,7 +34,7 @@ export const admission: AdapterCases = {
     )
   },
 
-  async 'keeps the promise of Retry-After: refused a millisecond before, admitted at it'(bench) {
+  async 'admits a request after Retry-After, but not a millisecond earlier'(bench) {
     const app = await bench.limited({ limit: 1, window: 1500 })
     same(await app.statuses(2), [200, 429], 'a limit of 1')
     bench.clock.advance(1499)
@@ -43,13 +43,13 @@ export const admission: AdapterCases = {
     same(await app.statuses(1), [200], 'when the wait is over')
   },
 
-  async 'lets HEAD and GET share one quota'(bench) {
+  async 'counts HEAD and GET together'(bench) {
     const app = await bench.limited({ limit: 2, window: '1m' })
     same(await app.statuses(1, { method: 'HEAD' }), [200], 'HEAD')
     same(await app.statuses(2), [200, 429], 'GET after HEAD')
   },
 
-  async 'counts a preflight as any request, unless preflights pass'(bench) {
+  async "counts preflights, unless preflights is 'pass'"(bench) {
     const origin = 'https://a.example'
     const headers = { origin, 'access-control-request-method': 'GET' }
     const counting = await bench.limited({ limit: 1, window: '1m' })
@@ -75,7 +75,7 @@ export const admission: AdapterCases = {
     same(await app.statuses(2, { path: '/elsewhere' }), [404, 429], 'another unknown path')
   },
 
-  async 'decides several policies together, and charges none when one denies'(bench) {
+  async 'decides several policies together, and charges none if one denies'(bench) {
     const app = await bench.limited({
       policies: [
         { name: 'burst', limit: 1, window: '1s', algorithm: 'fixed-window' },
@@ -94,7 +94,7 @@ export const admission: AdapterCases = {
     same(headers['x-ratelimit-limit'], '1', 'X-RateLimit-Limit is that of the tightest policy')
   },
 
-  async 'asks two limiters one after the other, and joins their fields'(bench) {
+  async 'runs two limiters in order, and merges their headers'(bench) {
     const app = await bench.limited(
       { name: 'first', limit: 9, window: '1m', algorithm: 'fixed-window' },
       { name: 'second', limit: 1, window: '30s', algorithm: 'fixed-window' },
@@ -114,13 +114,13 @@ export const admission: AdapterCases = {
     same(refused.headers['retry-after'], '30', 'Retry-After of the second limiter')
   },
 
-  async 'says nothing of an unlimited policy'(bench) {
+  async 'sends no headers for an unlimited policy'(bench) {
     const app = await bench.limited({ limit: unlimited, window: '1m' })
     same(limitFields(await app.ask()), {}, 'the fields of an unlimited policy')
     same(await app.statuses(20), Array(20).fill(200), 'an unlimited policy')
   },
 
-  async 'admits exactly the limit of 200 requests at once'(bench) {
+  async 'admits exactly the limit of 200 concurrent requests'(bench) {
     const app = await bench.limited({ limit: 25, window: '1m' })
     const answers = await Promise.all(Array.from({ length: 200 }, () => app.ask()))
     const passed = answers.filter(({ status }) => status === 200)
@@ -131,17 +131,17 @@ export const admission: AdapterCases = {
     same(
       left.sort((a, b) => b - a),
       each,
-      'each request sees what it left',
+      'each request sees its remaining units',
     )
   },
 
-  async 'passes requests in shadow without fields'(bench) {
+  async 'admits requests in shadow mode without headers'(bench) {
     const app = await bench.limited({ limit: 1, window: '1m', mode: 'shadow' })
     same(await app.statuses(3), [200, 200, 200], 'a policy in shadow refuses nobody')
     same(limitFields(await app.ask()), {}, 'the fields of a policy in shadow')
   },
 
-  async 'holds a request until its turn, and refuses the one without room'(bench) {
+  async 'delays a request until its turn, and refuses one without room'(bench) {
     const app = await bench.limited({
       algorithm: 'leaky-bucket',
       limit: 1,

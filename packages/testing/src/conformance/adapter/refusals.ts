@@ -56,7 +56,7 @@ function refusesHead(own: Pick<AdapterLimits, 'message'>): AdapterCase {
 
 /** Tests for statuses, fields and bodies of refused requests. */
 export const refusals: AdapterCases = {
-  async 'refuses the sixth request in a window of five with a problem that no cache keeps'(bench) {
+  async 'refuses the sixth of five requests per window, with an uncacheable problem'(bench) {
     const app = await bench.limited({ limit: 5, window: '30s', algorithm: 'fixed-window' })
     same(await app.statuses(5), [200, 200, 200, 200, 200], 'five requests')
     const answer = await app.ask({ headers: { accept: '*/*' } })
@@ -79,7 +79,7 @@ export const refusals: AdapterCases = {
     same(bench.reached, 5, 'requests that reached the handler')
   },
 
-  async 'names all policies that deny'(bench) {
+  async 'lists all policies that deny'(bench) {
     const answer = await refused(bench, {
       policies: [
         { name: 'burst', limit: 1, window: '1s' },
@@ -98,19 +98,19 @@ export const refusals: AdapterCases = {
     message: { error: 'slow down' },
   }),
 
-  async 'tells nothing of a hidden policy but when to come back'(bench) {
+  async 'shows only Retry-After for a hidden policy'(bench) {
     const answer = await refused(bench, { ...one, hidden: true })
     same(answer.body, '{"type":"about:blank","title":"Too Many Requests","status":429}', 'the body')
     same(limitFields(answer), { 'retry-after': '30' }, 'the header fields')
   },
 
-  async 'sends Retry-After alone where no headers are asked for'(bench) {
+  async 'sends only Retry-After when headers are disabled'(bench) {
     const answer = await refused(bench, { ...one, name: 'login', headers: [] })
     same(limitFields(answer), { 'retry-after': '30' }, 'the header fields')
     same(answer.body, '{"type":"about:blank","title":"Too Many Requests","status":429}', 'the body')
   },
 
-  async 'promises nothing with limit 0'(bench) {
+  async 'sends no Retry-After with limit 0'(bench) {
     const answer = await (await bench.limited({ limit: 0, window: '1m' })).ask()
     same(answer.status, 429, 'the status')
     same(answer.headers['retry-after'], undefined, 'Retry-After')
@@ -124,14 +124,14 @@ export const refusals: AdapterCases = {
     ]),
   ),
 
-  async 'refuses with the status that is asked for'(bench) {
+  async 'refuses with the configured status'(bench) {
     const answer = await refused(bench, { ...one, statusCode: 503 })
     same(answer.status, 503, 'the status')
     same(JSON.parse(answer.body).status, 503, 'the status in the body')
     same(answer.headers['retry-after'], '30', 'Retry-After')
   },
 
-  async 'charges nothing for a request that is refused'(bench) {
+  async 'does not charge refused requests'(bench) {
     const app = await bench.limited({ limit: 2, window: '1m', store: memoryStore() })
     await app.statuses(50)
     bench.clock.advance('1m')

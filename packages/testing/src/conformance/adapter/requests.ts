@@ -32,8 +32,8 @@ const handsOn: AdapterCases = Object.fromEntries(
       async (bench) => {
         const app = await bench.limited(limits(fail))
         const { status, body } = await app.ask()
-        same([status, body], [500, 'a mistake'], 'the answer of the error handling')
-        same(bench.errors.length, 1, 'errors that reached the error handling')
+        same([status, body], [500, 'a mistake'], 'the response of the error handler')
+        same(bench.errors.length, 1, 'errors passed to the error handler')
         same(bench.reached, 0, 'requests that reached the handler')
       },
     ]),
@@ -42,13 +42,13 @@ const handsOn: AdapterCases = Object.fromEntries(
 
 /** Tests for the parts of a request that limits depend on. */
 export const requests: AdapterCases = {
-  async 'counts each client address apart'(bench) {
+  async 'counts each client address separately'(bench) {
     const app = await bench.limited(one)
     same(await app.statuses(2), [200, 429], 'one address')
     same(await app.statuses(2, { from }), [200, 429], 'another address')
   },
 
-  async 'believes no address in a header'(bench) {
+  async 'does not trust an address in a header'(bench) {
     const app = await bench.limited(one)
     same(await app.statuses(1), [200], 'a first request')
     const proxies = ['x-forwarded-for', 'forwarded', 'x-real-ip']
@@ -59,7 +59,7 @@ export const requests: AdapterCases = {
     }
   },
 
-  async 'reads a header, in any case and of several lines'(bench) {
+  async 'reads headers in any case and with several lines'(bench) {
     const app = await bench.limited({ ...one, key: header('X-Client') })
     const asks = (name: string) => app.statuses(2, { headers: { 'x-CLIENT': name } })
     same(await asks('ada'), [200, 429], 'one client')
@@ -67,22 +67,22 @@ export const requests: AdapterCases = {
     same(await asks('__proto__'), [200, 429], 'a client with an odd name')
   },
 
-  async 'counts a POST with a body, and leaves its connection in order'(bench) {
+  async 'counts a POST with a body, and keeps the connection usable'(bench) {
     const app = await bench.limited(one)
     const agent = bench.connection()
     const post = { method: 'POST', body: JSON.stringify('x'.repeat(10_000)), agent }
-    same(await app.statuses(3, post), [404, 429, 429], 'a POST that the application does not serve')
+    same(await app.statuses(3, post), [404, 429, 429], 'a POST to an unknown route')
     same(await app.statuses(1, { agent }), [429], 'a GET on the same connection')
   },
 
-  async 'finds the rule of a path, whatever its query'(bench) {
+  async "matches a path's rule regardless of the query"(bench) {
     const app = await bench.limited({ routes: { '/nowhere': one } })
     same(await app.statuses(2, { path: '/elsewhere?a=1' }), [404, 404], 'a path without a rule')
     same(await app.statuses(1, { path: '/nowhere?a=1' }), [404], 'a path with a rule')
     same(await app.statuses(1, { path: '/nowhere?a=2' }), [429], 'its rule, with another query')
   },
 
-  async 'takes every spelling of a path for one, or none'(bench) {
+  async 'treats all spellings of a path alike'(bench) {
     const app = await bench.limited({ routes: { '/nowhere': one } })
     same(await app.statuses(1, { path: '/nowhere' }), [404], 'a path with a rule')
     const [first] = await app.statuses(1, { path: '/NOWHERE' })
@@ -91,13 +91,13 @@ export const requests: AdapterCases = {
     }
   },
 
-  async 'counts by the route, which is never the path itself'(bench) {
+  async 'counts by route pattern, never by path'(bench) {
     const app = await bench.limited({ ...one, key: route() })
-    same(await app.statuses(1, { path: '/nowhere' }), [404], 'a path of no route')
-    same(await app.statuses(1, { path: '/elsewhere' }), [429], 'another path of no route')
+    same(await app.statuses(1, { path: '/nowhere' }), [404], 'a path without a route')
+    same(await app.statuses(1, { path: '/elsewhere' }), [429], 'another path without a route')
   },
 
-  async 'counts by the key that a function names, sync or async'(bench) {
+  async 'counts by a key function, sync or async'(bench) {
     for (const key of [() => 'ada', async () => 'ada']) {
       const app = await bench.limited({ ...one, key })
       same(await app.statuses(1), [200], 'a first request')
@@ -105,20 +105,20 @@ export const requests: AdapterCases = {
     }
   },
 
-  async 'counts the address where a function finds no key'(bench) {
+  async 'falls back to the address if a function finds no key'(bench) {
     const app = await bench.limited({ ...one, key: () => undefined })
     same(await app.statuses(2), [200, 429], 'one address')
     same(await app.statuses(1, { from }), [200], 'another address')
   },
 
-  async "refuses a request without a key where onMissingKey is 'deny'"(bench) {
+  async "refuses a request without a key if onMissingKey is 'deny'"(bench) {
     const app = await bench.limited({ ...one, key: () => undefined, onMissingKey: 'deny' })
     const answer = await app.ask()
     same(answer.status, 429, 'the status')
     same(limitFields(answer), {}, 'the header fields')
   },
 
-  async 'skips requests without headers and without counting, sync or async'(bench) {
+  async 'sends no headers for skipped requests and does not count them, sync or async'(bench) {
     for (const how of [(skips: boolean) => skips, async (skips: boolean) => skips]) {
       let skips = true
       const app = await bench.limited({ ...one, skip: () => how(skips) })
@@ -129,7 +129,7 @@ export const requests: AdapterCases = {
     }
   },
 
-  async 'takes the cost that a function tells, sync or async'(bench) {
+  async 'takes the cost from a function, sync or async'(bench) {
     for (const cost of [() => 4, async () => 4]) {
       const app = await bench.limited({ limit: 10, window: '1m', cost })
       same((await app.ask()).headers['x-ratelimit-remaining'], '6', 'a cost of 4')
@@ -137,7 +137,7 @@ export const requests: AdapterCases = {
     }
   },
 
-  async 'applies the limit that a function tells, sync or async'(bench) {
+  async 'takes the limit from a function, sync or async'(bench) {
     for (const limit of [() => 2, async () => 2]) {
       const app = await bench.limited({ limit, defaultLimit: 9, window: '1m' })
       same(await app.statuses(3), [200, 200, 429], 'a limit of 2')

@@ -49,7 +49,7 @@ const counted = { name: 'counted', limit: 5, window: '1m' } as const
 
 /** Tests for leases and units that are settled when a response ends. */
 export const settlement: AdapterCases = {
-  async 'refuses one request more than may be in flight, until one has ended'(bench) {
+  async 'limits requests in flight, and admits the next when one ends'(bench) {
     const { app, handler, leases } = await holding(bench)
     const open = [app.ask(), app.ask()]
     await bench.until('two requests reach the handler', () => handler.held === 2)
@@ -66,7 +66,7 @@ export const settlement: AdapterCases = {
     same((await next).status, 200, 'the next request')
   },
 
-  async 'ends a lease when the client leaves before the answer'(bench) {
+  async 'releases a lease when the client disconnects early'(bench) {
     const { app, handler, leases } = await holding(bench)
     const leaving = new AbortController()
     const left = app.ask({ signal: leaving.signal }).catch(() => 'left')
@@ -78,7 +78,7 @@ export const settlement: AdapterCases = {
     same(await left, 'left', 'the client')
   },
 
-  async 'ends a lease with its response, though the connection stays open'(bench) {
+  async 'releases a lease after the response, although the connection stays open'(bench) {
     const { app, handler, leases } = await holding(bench)
     await secondOnConnection(bench, { app, handler })
     await leases.comesTo(1, 'the first lease ends while the connection carries the next request')
@@ -86,7 +86,7 @@ export const settlement: AdapterCases = {
     await leases.comesTo(0, 'the second lease ends')
   },
 
-  async 'gives back units after the response, though the connection stays open'(bench) {
+  async 'refunds units after the response, although the connection stays open'(bench) {
     const handler = new HeldHandler()
     const units = new CountedStore(bench, counted)
     const refundWhen = (_: object, { status }: { readonly status: number }) => status >= 500
@@ -97,19 +97,19 @@ export const settlement: AdapterCases = {
     handler.answer()
   },
 
-  async 'ends a lease after an error of the handler'(bench) {
+  async 'releases a lease after a handler error'(bench) {
     const leases = new CountedStore(bench, inFlight)
     const limits = { ...inFlight, store: leases.store, key: () => 'ada' }
     const app = await bench.start([limits], () => {
       throw new Error('broken')
     })
     for (let i = 0; i < 3; i += 1) {
-      same((await app.ask()).status, 500, 'the answer of the error handling')
+      same((await app.ask()).status, 500, 'the response of the error handler')
       await leases.comesTo(0, 'the lease ends with the response')
     }
   },
 
-  async 'settles a budget when the response is over, or the client leaves'(bench) {
+  async 'settles a budget when the response ends or the client disconnects'(bench) {
     const handler = new HeldHandler()
     const reserved = { ...counted, reserve: true } as const
     const units = new CountedStore(bench, reserved)
@@ -118,7 +118,7 @@ export const settlement: AdapterCases = {
     const leaving = new AbortController()
     const left = app.ask({ signal: leaving.signal }).catch(() => 'left')
     await bench.until('the request reaches the handler', () => handler.held === 1)
-    same((await app.ask()).status, 429, 'a request whose units do not fit')
+    same((await app.ask()).status, 429, 'a request that does not fit the budget')
     leaving.abort()
     await units.comesTo(0, 'units come back when the client has left')
     handler.answer()
@@ -127,11 +127,11 @@ export const settlement: AdapterCases = {
     await bench.until('the next request reaches the handler', () => handler.held === 1)
     await units.comesTo(3, 'the next request holds units')
     handler.answer()
-    same((await next).headers['x-ratelimit-remaining'], '2', 'the units that are left')
+    same((await next).headers['x-ratelimit-remaining'], '2', 'the remaining units')
     await units.comesTo(0, 'units come back with the response')
   },
 
-  async 'gives back the units of a response by its status'(bench) {
+  async 'refunds units depending on the response status'(bench) {
     const units = new CountedStore(bench, counted)
     const answers = [200, 500, 503, 200]
     const refundWhen = (_: object, { status }: { readonly status: number }) => status >= 500
@@ -143,13 +143,13 @@ export const settlement: AdapterCases = {
     }
   },
 
-  async 'knows the status of an error of the handler'(bench) {
+  async 'sees the status of a handler error'(bench) {
     const units = new CountedStore(bench, counted)
     const chargeWhen = (_: object, { status }: { readonly status: number }) => status < 500
     const limits = { ...counted, store: units.store, key: () => 'ada', chargeWhen }
     const app = await bench.start([limits], () => Promise.reject(new Error('broken')))
     for (let i = 0; i < 7; i += 1) {
-      same((await app.ask()).status, 500, 'the answer of the error handling')
+      same((await app.ask()).status, 500, 'the response of the error handler')
       await units.comesTo(0, 'an error takes nothing')
     }
   },

@@ -5,7 +5,7 @@ const idempotency = { key: 'order-1', fingerprint: 'a' }
 
 /** Tests for the admission of jobs: bounds of the queue, and idempotency keys. */
 export const bounds: BrokerCases = {
-  async 'never takes more jobs than its bound, whoever asks at once'(bench) {
+  async 'never accepts more jobs than its bound, even concurrently'(bench) {
     const terms = { ...roomy, maxDepth: 20 }
     const brokers = [bench.broker, await bench.twin()]
     const answers = await Promise.all(
@@ -13,16 +13,16 @@ export const bounds: BrokerCases = {
     )
     const count = (outcome: string): number =>
       answers.filter((answer) => answer?.outcome === outcome).length
-    same([count('enqueued'), count('full')], [20, 180], 'jobs that are taken, and refused')
+    same([count('enqueued'), count('full')], [20, 180], 'accepted and rejected jobs')
     like(await bench.broker.depth(), { depth: 20 }, 'the depth')
   },
 
-  async 'keeps one identity from filling the queue'(bench) {
+  async 'limits how many jobs one identity may queue'(bench) {
     const terms = { ...roomy, maxDepth: 10, maxDepthPerIdentity: 2 }
     await bench.enqueued(newJob(), terms)
     await bench.enqueued(newJob(), terms)
     const refused = await bench.broker.enqueue(newJob(), terms)
-    same(refused, { outcome: 'full', bound: 'identity' }, 'a third job of an identity that may two')
+    same(refused, { outcome: 'full', bound: 'identity' }, 'a third job, of two per identity')
     const other = await bench.enqueued(newJob({ identity: 'user:2' }), terms)
     bench.settling(done)
     await bench.reaches(other.id, 'done')
@@ -30,7 +30,7 @@ export const bounds: BrokerCases = {
     await bench.enqueued(newJob(), terms)
   },
 
-  async 'has one job for one idempotency key of one identity'(bench) {
+  async 'creates one job per idempotency key and identity'(bench) {
     const terms = { ...roomy, idempotency }
     const job = await bench.enqueued(newJob(), terms)
     const known = { outcome: 'known', id: job.id }
@@ -44,7 +44,7 @@ export const bounds: BrokerCases = {
     same(await bench.broker.enqueue(newJob(), terms), known, 'the same key after the end')
   },
 
-  async 'finds the job of an idempotency key, of its identity alone'(bench) {
+  async 'finds the job of an idempotency key, only for its identity'(bench) {
     const { broker } = bench
     const promise = 'the job of an idempotency key'
     same(await broker.find('user:1', 'order-1'), undefined, promise)
@@ -58,14 +58,14 @@ export const bounds: BrokerCases = {
     same(await broker.find('user:1', 'order-1'), job.id, `${promise}, after the end`)
   },
 
-  async 'lets one through of many that bring one idempotency key at once'(bench) {
+  async 'accepts one of many concurrent jobs with the same idempotency key'(bench) {
     const terms = { ...roomy, idempotency }
     const answers = await Promise.all(
       Array.from({ length: 20 }, () => bench.broker.enqueue(newJob(), terms)),
     )
     const ids = new Set(answers.map((answer) => ('id' in answer ? answer.id : answer.outcome)))
     const enqueued = answers.filter(({ outcome }) => outcome === 'enqueued')
-    same([ids.size, enqueued.length], [1, 1], 'different ids, and jobs that were enqueued')
+    same([ids.size, enqueued.length], [1, 1], 'distinct ids, and enqueued jobs')
     like(await bench.broker.depth(), { depth: 1 }, 'the depth')
   },
 

@@ -17,7 +17,7 @@ export const delivery: BrokerCases = {
     like(status, { attempts: 1, result: { pages: 3 } }, 'the status of a job that is done')
   },
 
-  async 'never shows a job as done without its result, nor a cancelled job as done'(bench) {
+  async 'never reports a job as done without its result, nor a cancelled job as done'(bench) {
     const torn: unknown[] = []
     bench.work(async ({ payload }) => {
       await setImmediate()
@@ -38,7 +38,7 @@ export const delivery: BrokerCases = {
     same(torn, [], 'states that contradict their result')
   },
 
-  async 'runs jobs in their order, as many at once as it may'(bench) {
+  async 'runs jobs in order, up to its concurrency'(bench) {
     const ids: string[] = []
     for (let i = 0; i < 6; i += 1) ids.push((await bench.enqueued(newJob({ payload: i }))).id)
     const started: unknown[] = []
@@ -69,7 +69,7 @@ export const delivery: BrokerCases = {
     like(await bench.broker.depth(), { depth: 0 }, 'the depth after the end')
   },
 
-  async 'counts no attempt for a job that is returned'(bench) {
+  async 'counts no attempt for a returned job'(bench) {
     const job = await bench.enqueued()
     const runs = bench.settling({ outcome: 'returned' }, done)
     await bench.reaches(job.id, 'done')
@@ -77,7 +77,7 @@ export const delivery: BrokerCases = {
     same(attempts, [1, 1], 'attempts of a job that is returned')
   },
 
-  async 'puts off a job that is postponed, and counts no attempt for it'(bench) {
+  async 'delays a postponed job, and counts no attempt'(bench) {
     const { id } = await bench.enqueued()
     const runs: { attempt: number; at: number }[] = []
     bench.work(async ({ attempt }) => {
@@ -89,10 +89,10 @@ export const delivery: BrokerCases = {
     same(attempts, [1, 1], 'attempts of a job that is postponed')
     const [first = 0, second = 0] = runs.map(({ at }) => at)
     // A timer may fire slightly early.
-    same(second - first > 95, true, 'a job that is postponed by 100 ms runs no earlier')
+    same(second - first > 95, true, 'a job postponed by 100 ms does not run earlier')
   },
 
-  async 'knows whether a job has ever begun'(bench) {
+  async 'knows whether a job was ever started'(bench) {
     const job = await bench.enqueued()
     const seen: Pick<Delivery, 'hasBegun' | 'interrupted'>[] = []
     bench.work(async (_job, _signal, { hasBegun, interrupted, begin }) => {
@@ -103,23 +103,23 @@ export const delivery: BrokerCases = {
     })
     await bench.reaches(job.id, 'done')
     const expected = [false, false, true].map((hasBegun) => ({ hasBegun, interrupted: 0 }))
-    same(seen, expected, 'the earlier runs that a delivery tells of')
+    same(seen, expected, 'the earlier runs reported by a delivery')
   },
 
-  async 'tells of an expired job'(bench) {
+  async 'reports an expired job'(bench) {
     const job = await bench.enqueued()
     bench.settling({ outcome: 'expired' })
     await bench.reaches(job.id, 'expired')
   },
 
-  async 'takes a run that rejects for a dead letter'(bench) {
+  async 'turns a job whose run rejects into a dead letter'(bench) {
     const { id } = await bench.enqueued()
     bench.work(() => Promise.reject(Object.create(null)))
     await bench.reaches(id, 'failed')
     like(await bench.broker.depth(), { depth: 0, dead: 1 }, 'the depth')
   },
 
-  async 'takes no job once a worker is closing, and waits for those it has'(bench) {
+  async 'takes no jobs while a worker closes, and waits for running ones'(bench) {
     const first = await bench.enqueued()
     const finish: (() => void)[] = []
     const worker = bench.work(async () => {
@@ -136,7 +136,7 @@ export const delivery: BrokerCases = {
     await bench.has({ id: second.id, state: 'pending' }, 'a job that came after')
   },
 
-  async 'tells how full it is, how old the oldest job, and how fast jobs come and go'(bench) {
+  async 'reports its depth, the age of the oldest job, and the rates in and out'(bench) {
     const empty = { depth: 0, running: 0, dead: 0, oldestMs: 0, inPerSecond: 0, outPerSecond: 0 }
     same(await bench.broker.depth(), empty, 'the gauges of an empty queue')
     await bench.enqueued(newJob({ enqueuedAt: Date.now() - 5_000 }))
@@ -149,7 +149,7 @@ export const delivery: BrokerCases = {
     same([inPerSecond > 0, outPerSecond > 0], [true, true], 'the rates after two jobs')
   },
 
-  async 'refuses what comes after it is closed, with the code of a closed broker'(bench) {
+  async 'rejects calls after it is closed, with SLUICE_BROKER_CLOSED'(bench) {
     await bench.broker.close()
     const outcome = await bench.broker.enqueue(newJob(), roomy).then(
       () => 'enqueued',

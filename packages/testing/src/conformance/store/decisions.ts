@@ -5,7 +5,7 @@ const never = Number.POSITIVE_INFINITY
 
 /** Tests for the decision on one request. */
 export const decisions: StoreCases = {
-  async 'admits the limit and refuses the next, until the wait is over'(bench) {
+  async 'admits the limit, then refuses until the wait is over'(bench) {
     const limiter = bench.limiter({ name: 'p', limit: 3 })
     for (const remaining of [2, 1, 0]) {
       const outcomes = [{ allowed: true, limit: 3, remaining }]
@@ -32,7 +32,7 @@ export const decisions: StoreCases = {
     same(await bench.left(limiter, 'k'), [0, 8], 'a denied request takes nothing of any policy')
   },
 
-  async 'takes the given cost, and says what can never pass'(bench) {
+  async 'takes the given cost, and reports a cost that can never fit'(bench) {
     const limiter = bench.limiter({ name: 'p', limit: 10 })
     for (const [cost, expected, promise] of [
       [7, { allowed: true, outcomes: [{ remaining: 3 }] }, 'a cost of 7 fits into 10'],
@@ -44,7 +44,7 @@ export const decisions: StoreCases = {
     }
   },
 
-  async 'lets cost 0 pass without a trace, and nothing at all with limit 0'(bench) {
+  async 'admits cost 0 without writing, and nothing with limit 0'(bench) {
     const open = bench.limiter({ name: 'open', limit: 1 })
     await bench.isAdmitted(open, 'cost 0 passes', true, 0)
     same(await bench.left(open, 'k'), [1], 'cost 0 takes nothing')
@@ -56,7 +56,7 @@ export const decisions: StoreCases = {
     }
   },
 
-  async 'changes nothing when it is peeked at'(bench) {
+  async 'changes nothing on peek'(bench) {
     const limiter = bench.limiter({ name: 'p', limit: 2 })
     await limiter.consume('k')
     const expected = { outcomes: [{ allowed: true, remaining: 1 }] }
@@ -66,7 +66,7 @@ export const decisions: StoreCases = {
     same((await limiter.peek('k', { cost: 2 })).allowed, false, 'a peek answers for its cost')
   },
 
-  async 'obeys a limit that changes, without forgetting'(bench) {
+  async 'applies a changed limit, and keeps the count'(bench) {
     const small = bench.limiter({ name: 'p', limit: 2 })
     const large = bench.limiter({ name: 'p', limit: 5 })
     await small.consume('k', { cost: 2 })
@@ -83,7 +83,7 @@ export const decisions: StoreCases = {
     same(admitted.length, 37, 'of 200 requests at once, as many as the limit are admitted')
   },
 
-  async 'decides requests that meet one by one, each for its own keys and policies'(bench) {
+  async 'decides concurrent requests atomically, each for its own keys and policies'(bench) {
     const both = bench.limiter({ name: 'user', limit: 5 }, { name: 'all', limit: 8 })
     const one = bench.limiter({ name: 'user', limit: 5 })
     const work = Array.from({ length: 40 }, (_, i) => {
@@ -104,15 +104,15 @@ export const decisions: StoreCases = {
     }
   },
 
-  async 'keeps keys apart that look alike'(bench) {
+  async 'separates similar keys'(bench) {
     const limiter = bench.limiter({ name: 'p', limit: 1 })
     for (const key of lookalikes) {
       const { allowed } = await limiter.consume(key)
-      same(allowed, true, `the key ${JSON.stringify(key)} has a count of its own`)
+      same(allowed, true, `the key ${JSON.stringify(key)} has its own count`)
     }
   },
 
-  async 'keeps policies apart whose names look alike'(bench) {
+  async 'separates policies with similar names'(bench) {
     const long = 'p'.repeat(255)
     const joined = [':', '|', '/', '~', '.', '-', '_', ' '].flatMap((delimiter) => [
       ['a', `b${delimiter}c`],
@@ -121,7 +121,7 @@ export const decisions: StoreCases = {
     const names = ['Login', 'login', `${long}a`, `${long}b`, 'p', 'p ', 'p%20']
     for (const [name = '', key = ''] of [...joined, ...names.map((name) => [name, 'k'])]) {
       const { allowed } = await bench.limiter({ name, limit: 1 }).consume(key)
-      same(allowed, true, `the key '${key}' of the policy '${name}' has a count of its own`)
+      same(allowed, true, `the key '${key}' of the policy '${name}' has its own count`)
     }
   },
 }

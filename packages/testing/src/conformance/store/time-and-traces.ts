@@ -16,16 +16,16 @@ export const timeAndTraces: StoreCases = {
       comesToItself(stepMs),
     ]),
   ),
-  async 'hands out nothing when the clock goes back and forth within a window'(bench) {
+  async 'grants no extra units when the clock jumps within a window'(bench) {
     const limiter = bench.limiter({ name: 'p', limit: 3 })
     bench.clock.advance('30s')
     await limiter.consume('k', { cost: 3 })
     for (const stepMs of [-31_000, 31_000, -31_000, 31_000]) {
       bench.clock.set(bench.clock() + stepMs)
-      await bench.isAdmitted(limiter, 'no time passes twice', false)
+      await bench.isAdmitted(limiter, 'the same time counts only once', false)
     }
   },
-  async 'answers a random trace as memoryStore does'(bench) {
+  async 'gives the same answers as memoryStore for a random trace'(bench) {
     const policies = [
       { name: 'tight', limit: 3, window: '10s' },
       { name: 'loose', limit: 10, window: '1m' },
@@ -85,9 +85,9 @@ function comesToItself(stepMs: number): StoreCase {
     bench.clock.advance('30s')
     await limiter.consume('k', { cost: 3 })
     bench.clock.set(bench.clock() - stepMs)
-    await bench.isAdmitted(limiter, 'a clock that is set back hands out nothing', false)
+    await bench.isAdmitted(limiter, 'setting the clock back grants nothing', false)
     bench.clock.advance(bench.lifeMs + Math.min(stepMs, 60_000))
-    await bench.isAdmitted(limiter, 'no stored time lies more than a window after now', true, 3)
+    await bench.isAdmitted(limiter, 'no stored time is more than a window in the future', true, 3)
   }
 }
 

@@ -98,7 +98,7 @@ export function UndoDialog({
       path="policies/rollback"
       body={{ version: before }}
       reason={`undo: ${record.reason}`}
-      done={(version) => `Undone: version ${version} is in force, with the previous values.`}
+      done={(version) => `Undone: version ${version} restored the previous values.`}
     >
       <p>
         {record.actor} made it on {moment(record.at)}: {record.reason}
@@ -122,7 +122,7 @@ export function KillDialog({ now, ifMatch, onClose }: OpenProps & { now: Policie
     <ActionDialog
       title="Kill switch"
       onClose={onClose}
-      blocked={kill === now.kill && `“${label}” is in force.`}
+      blocked={kill === now.kill && `“${label}” already applies.`}
       actions={[
         {
           label,

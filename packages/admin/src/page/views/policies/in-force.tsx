@@ -104,9 +104,9 @@ export function InForce({
     },
   ]
   return (
-    <Panel title="In force" flush aside={<Badge tone="accent">version {version}</Badge>}>
+    <Panel title="Current" flush aside={<Badge tone="accent">version {version}</Badge>}>
       <Table
-        label="Policies in force"
+        label="Current policies"
         items={policies}
         idOf={({ name }) => name}
         columns={columns}

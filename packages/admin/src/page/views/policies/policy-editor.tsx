@@ -29,7 +29,7 @@ export function PolicyEditor({ policy, ifMatch, onClose }: OpenProps & { policy:
   const send = async (entries: readonly EntryToSet[], reason: string, words: string) => {
     const options = { body: { set: entries, reason }, ifMatch: base.ifMatch }
     const { version } = await call<Change>('policies/changes', { method: 'POST', ...options })
-    tell(`${words} Version ${version} is in force here, and in the fleet within a second.`)
+    tell(`${words} Version ${version} applies here now, and in the fleet within a second.`)
   }
   const has = (field: Policy['fields'][number]) => policy.fields.includes(field)
   const field = (name: 'burst' | 'share') => ({
