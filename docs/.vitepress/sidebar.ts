@@ -34,6 +34,7 @@ const sections: { readonly [title: string]: readonly Link[] } = {
     ['Decisions and events in code', '/observing'],
     ['Metrics, alerts and logs', '/observability'],
     ['Admin page', '/admin'],
+    ['In an incident', '/incident'],
     ['Test your limits', '/testing'],
   ],
   'Coming from': [

@@ -10,7 +10,7 @@ import { testFiles } from './test-files.ts'
 const page = readText('docs/cli.md')
 
 /** The commands of the blocks of a shell, in order, without the installation. */
-const others = ['packages/cli/README.md', 'docs/simulator.md'].map(readText)
+const others = ['packages/cli/README.md', 'docs/simulator.md', 'docs/incident.md'].map(readText)
 const lines = [page, ...others]
   .flatMap((text) =>
     [...text.matchAll(/^```sh\n(.*?)^```/gms)].flatMap(([, block = '']) =>

@@ -184,6 +184,16 @@ describe('the way to the admin API', () => {
     expect([exitCode, stderr]).toEqual([2, expect.stringContaining(message)])
   })
 
+  it('shows no limit while the store is away', async () => {
+    const state = { policy: 'burst', isPenalty: false, mode: 'enforce', denied: { '1m': 2 } }
+    const away = { digest: 'digest', found: true, isAway: true, policies: [state] }
+    const url = await serve((_request, response) => {
+      response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(away))
+    })
+    const { stdout } = await runSluice(['inspect', 'user ada', '--url', url])
+    expect(stdout).toMatch(/^burst +unknown +– +– +– +2 \/ – \/ –$/m)
+  })
+
   it('does not read an endless response', async () => {
     const chunk = Buffer.alloc(1_000_000, ' ')
     let sent = 0

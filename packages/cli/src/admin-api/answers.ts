@@ -54,6 +54,7 @@ export const lookupAnswer = Type.Object({
   digest: Type.String(),
   name: Type.Optional(Type.String()),
   found: Type.Boolean(),
+  isAway: Type.Optional(Type.Boolean()),
   note: Type.Optional(Type.String()),
   policies: Type.Array(
     Type.Object({

@@ -17,9 +17,7 @@ export function describeChange(change: Change, terminal: Terminal): string {
     ...lineOf(policy, 'would be denied', newlyDenied),
     ...lineOf(policy, 'would pass again', newlyAllowed),
   ])
-  const unknown = affected.known
-    ? ''
-    : `  The affected clients are unknown: ${onOneLine(affected.why ?? '')}\n`
+  const unknown = affected.known ? '' : `  Not estimated: ${onOneLine(affected.why ?? '')}\n`
   const heading = dryRun ? 'Differences:\n' : `Version ${onOneLine(version)} is now active:\n`
   return `${heading}${lines.join('')}${dryRun ? touched.join('') + unknown : ''}`
 }

@@ -22,17 +22,19 @@ export function describeLookup(found: Lookup, terminal: Terminal): string {
   const name = found.name === undefined ? found.digest : `${found.name} (${found.digest})`
   const heading = `${style('bold', onOneLine(name))}${found.found ? '' : ': no policy counts it now'}\n`
   const heads = ['POLICY', 'STATE', '>USED', '>LIMIT', '>RESET', '>RETRY', 'DENIED 1m/10m/1h']
-  const lines = table(heads, found.policies.map(rowOf), style)
+  const otherwise = found.isAway ? '–' : 'depends on the request'
+  const rows = found.policies.map((each) => rowOf(each, otherwise))
+  const lines = table(heads, rows, style)
   return `${heading}${noteLine(found.note)}\n${lines.join('\n')}\n`
 }
 
-function rowOf(state: Lookup['policies'][number]): readonly Cell[] {
+function rowOf(state: Lookup['policies'][number], otherwise: string): readonly Cell[] {
   const { policy, isPenalty, mode, allowed, limit, used, resetMs, retryAfterMs, denied } = state
   const { capacity, refillMs } = state
   // A bucket has a capacity; its limit is the refill per window.
   const shownLimit =
     refillMs === undefined
-      ? String(limit ?? 'depends on the request')
+      ? String(limit ?? otherwise)
       : `${capacity}, +${limit} in ${durationText(refillMs)}`
   const shadow = mode === 'shadow' ? ' in shadow' : ''
   const spans = ['1m', '10m', '1h'].map((span) => denied[span] ?? '–').join(' / ')

@@ -73,9 +73,7 @@ export const block: CliCommand = keyCommand({
   usage: 'block <key...>',
   summary: 'Deny a key for a time',
   notes: 'It needs a penalty in the policies, such as penalty: { after: never, key: user }.',
-  examples: [
-    ['sluice block user mallory --for 1h --reason scraping', 'asks, then blocks for an hour'],
-  ],
+  examples: [['sluice block user mallory --for 1h --reason scraping', 'asks, then blocks']],
   setUp: (command) => command.requiredOption('--for <duration>', `such as '10m' or '1d'`),
   ...{ path: 'keys/block', answer: actionAnswer },
   bodyOf: ({ for: span }: { readonly for: string }) => ({ for: span }),

@@ -50,11 +50,13 @@ export function persistence(info: ServerInfo): Finding {
   const saved = info.number('rdb_last_save_time') ?? 0
   const started =
     (info.number('server_time_usec') ?? 0) / 1e6 - (info.number('uptime_in_seconds') ?? 0)
-  const seen =
-    saved > started + 1
-      ? 'snapshots (RDB): a restart loses the counts since the last one'
-      : 'none found: a restart loses counts, but Sluice charges again what it admitted meanwhile'
-  return check.ok(seen)
+  if (saved > started + 1) {
+    return check.ok('snapshots (RDB): a restart loses the counts since the last one')
+  }
+  return check.note(
+    'no AOF, and no snapshot yet: a restart loses all counts',
+    'for quotas of a day or a month, set appendonly yes',
+  )
 }
 
 /** Share of `maxclients` at which new connections are at risk. */

@@ -218,8 +218,8 @@ export class GuardTable<Native, Handler = never> extends SharedTable<Native> {
    */
   statusCode?: Option<number, number> = countOption(429, { min: 400, max: 599 })
   /**
-   * Replies to a refused request instead of Sluice; status and headers are already set. `'throw'`
-   * passes a `RateLimitError` to the framework's error handling.
+   * Replies to a refused request instead of Sluice. Its last argument is the decision; status and
+   * headers are already set. `'throw'` passes a `RateLimitError` to the framework's error handling.
    */
   handler?: Option<Handler | 'throw'> = (value, option) => {
     if (value === undefined || value === 'throw' || typeof value === 'function') return value
