@@ -31,11 +31,11 @@ export const plantedFaults = [
     ...([window, 'fixed-window'] as const),
     ['now < endOf(check, state.startMs)', 'now < endOf(check, state.startMs) - 100'],
     [': endOf(check, state.startMs) - now', ': check.policy.windowMs'],
-    ['state.count + check.cost,', 'state.count,'],
+    ['state.count) + cost', 'state.count)'],
   ),
   ...of(
     ...(['core/src/algorithms/bucket.ts', 'token-bucket'] as const),
-    ['before + check.cost * check.policy', 'before + check.policy'],
+    ['check, now) + check.cost * windowMs', 'check, now) + windowMs'],
     ['level - given })', 'level - 3 * given })'],
   ),
   ...of(
