@@ -11,20 +11,16 @@ import { GuardedContext, hideOnRedirect, mountedReply, serve, throwingObjects } 
 import { type FetchInfo, type FetchOptions, type FetchReply, proxyWatch } from './options.ts'
 import { watchedBody } from './watched-body.ts'
 
-/** The arguments of users' functions. */
-type Exchange = readonly [native: object, ...more: unknown[]]
-
 /** The place of a limiter. */
-interface FetchPlace<Asked extends Exchange> extends Pick<FetchOptions<Asked>, 'addressOf'> {
+type FetchPlace<Asked extends readonly unknown[]> = Pick<FetchOptions<Asked>, 'addressOf'> & {
   readonly route?: string | undefined
   readonly scope?: string | undefined
 }
 
 /** One request of fetch at one limiter. An adapter extends it by the details of its framework. */
-export abstract class FetchContext<Asked extends Exchange> extends GuardedContext<
-  Asked[0],
-  FetchReply<Asked>
-> {
+export abstract class FetchContext<
+  Asked extends readonly [native: object, ...more: unknown[]],
+> extends GuardedContext<Asked[0], FetchReply<Asked>> {
   readonly method: string
   readonly needsAddress = true
   readonly response: HttpResponse = {
