@@ -1,9 +1,9 @@
 import { type Check, type GrantCheck, giveBack, Receipt, type ResetCheck } from '../model/check.ts'
-import { type Decider, type Decision, decideOthers } from '../model/decision.ts'
+import { type Decide, type Decider, decideOthers } from '../model/decision.ts'
 import type { Policy } from '../model/policy.ts'
 import type { DecidingOp, Granted, Outcome, Store } from '../model/store.ts'
 import type { GrantCounters } from '../model/store-health.ts'
-import { type MaybePromise, promised } from '../runtime/maybe-promise.ts'
+import { promised } from '../runtime/maybe-promise.ts'
 import { Alarm, endsWithin, later, type Moment, momentNow, monotonicMs } from '../waiting/timers.ts'
 import { type HotKey, HotPolicy, idleMs } from './hot-policy.ts'
 import type { StoreWay } from './local-units.ts'
@@ -42,18 +42,20 @@ export class Grants {
       const left = isBack ? Math.min(limit, remaining + receipt.check.cost) : remaining
       return { ...outcome, remaining: left, receipt: undefined }
     }
-    return (next) => (op, checks, request) => {
-      const here = checks.map((check) => this.#answer(op, check, way))
-      const askAndRefill = (others: readonly Check[]): MaybePromise<Decision> => {
-        const decision = next(op, others, request)
+    return (next) => {
+      const askAndRefill: Decide = (op, checks, request) => {
+        const decision = next(op, checks, request)
         // Requested last: a grant must not hold the units that this request needs.
-        for (const { policy, key } of op === 'consume' ? others : []) {
+        for (const { policy, key } of op === 'consume' ? checks : []) {
           const hot = this.#policies.get(policy)?.keys.get(key)
           if (hot) this.#refill(hot, momentNow())
         }
         return decision
       }
-      return decideOthers(checks, here, askAndRefill, untake)
+      return (op, checks, request) => {
+        const here = checks.map((check) => this.#answer(op, check, way))
+        return decideOthers(checks, here, (others) => askAndRefill(op, others, request), untake)
+      }
     }
   }
 

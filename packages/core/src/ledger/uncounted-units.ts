@@ -6,6 +6,7 @@ import type { DecidingOp, Outcome } from '../model/store.ts'
 import type { StoreHealth } from '../model/store-health.ts'
 import { andThen, promised } from '../runtime/maybe-promise.ts'
 import { monotonicMs } from '../waiting/timers.ts'
+import type { Debts } from './debts.ts'
 import { Ledger } from './ledger.ts'
 import { LocalUnits, type StoreWay } from './local-units.ts'
 
@@ -120,12 +121,13 @@ class KnownKey {
   }
 
   /** Drops the debts that were paid or no longer count. */
-  settleDebts(isPaid: (receipt: Receipt) => boolean): void {
+  settleDebts(debts: Debts): void {
     if (this.#owed.length === 0) return
     const nowMs = monotonicMs()
     const left = this.#owed.filter(({ recorded, sentAtMs, check: { policy }, units }) => {
       const isOwed =
-        !(recorded && isPaid(recorded)) && nowMs - sentAtMs < algorithmOf(policy).lifeMs(policy)
+        !(recorded && debts.isPaid(recorded)) &&
+        nowMs - sentAtMs < algorithmOf(policy).lifeMs(policy)
       if (!isOwed) this.uncounted -= units
       return isOwed
     })
@@ -141,14 +143,6 @@ class KnownKey {
   }
 }
 
-/** The store's state, as far as this process knows it. */
-interface StoreState {
-  /** Returns whether failure modes decide at least some requests. */
-  isAway(): boolean
-  /** Returns whether the store has counted units that were charged while it was unavailable. */
-  isPaid(receipt: Receipt): boolean
-}
-
 /** Number of keys whose state is kept. Keys with uncounted units are kept in addition. */
 const maxKeys = 10_000
 
@@ -160,11 +154,14 @@ const collectMs = 5
  * admits at most `maxUncounted` units of a key that the store has not confirmed.
  */
 export class UncountedUnits extends Ledger<KnownKey> {
-  readonly #store: StoreState
+  readonly #isAway: () => boolean
+  readonly #debts: Debts
 
-  constructor(store: StoreState) {
+  /** @param isAway returns whether failure modes decide at least some requests */
+  constructor(isAway: () => boolean, debts: Debts) {
     super(maxKeys, ({ uncounted }) => uncounted > 0, false)
-    this.#store = store
+    this.#isAway = isAway
+    this.#debts = debts
   }
 
   /** Returns the units that the store has not confirmed, and their current bound. */
@@ -172,7 +169,7 @@ export class UncountedUnits extends Ledger<KnownKey> {
     let uncountedUnits = 0
     let most = 0
     for (const key of this.values()) {
-      key.settleDebts(this.#store.isPaid)
+      key.settleDebts(this.#debts)
       uncountedUnits += key.uncounted
       most = Math.max(most, key.maxUncounted)
     }
@@ -212,7 +209,7 @@ export class UncountedUnits extends Ledger<KnownKey> {
 
   /** Decides a request from the last known states, if none of its checks needs the store. */
   #answer(op: DecidingOp, checks: readonly Check[], way: StoreWay): Outcome[] | undefined {
-    if (op === 'charge' || this.#store.isAway()) return undefined
+    if (op === 'charge' || this.#isAway()) return undefined
     const outcomes: CheckOutcome[] = []
     for (const check of checks) {
       const outcome = hasUncounted(check) ? this.find(check)?.answer(check) : undefined
@@ -238,7 +235,7 @@ export class UncountedUnits extends Ledger<KnownKey> {
     const key = this.of(check)
     key.way = way
     this.flush(key)
-    key.settleDebts(this.#store.isPaid)
+    key.settleDebts(this.#debts)
     key.maxUncounted = check.policy.maxUncounted
     const number = key.nextCall()
     return (answer) => key.learn(number, answer)

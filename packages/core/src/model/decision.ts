@@ -61,13 +61,8 @@ export function decideOthers(
   next: (others: readonly Check[]) => MaybePromise<Decision>,
   untake?: (outcome: Outcome) => Outcome,
 ): MaybePromise<Decision> {
+  if (here.every((one) => one !== undefined)) return decisionOf(here, checks, 'store')
   const others = checks.filter((_, index) => !here[index])
-  if (others.length === 0)
-    return decisionOf(
-      here.flatMap((one) => one ?? []),
-      checks,
-      'store',
-    )
   if (others.length === checks.length) return next(checks)
   return andThen(next(others), (decision) => {
     const { allowed, outcomes, source } = decision

@@ -3,7 +3,6 @@ import { CheckOutcome, unknownOutcome } from '../engine/outcome.ts'
 import { Strikes } from '../ledger/strikes.ts'
 import type { Check, CountedKey } from '../model/check.ts'
 import type { Decision } from '../model/decision.ts'
-import type { Policy } from '../model/policy.ts'
 import type { Cancellation, Change, Outcome, Store } from '../model/store.ts'
 import { BoundedMap } from '../runtime/bounded-map.ts'
 import { isPromise, type MaybePromise } from '../runtime/maybe-promise.ts'
@@ -154,7 +153,7 @@ export class Denials {
   #countStrikes(denial: Denial, checks: readonly Check[], nowMs: number): boolean {
     let struck: Check[] | undefined
     for (const check of checks) {
-      if (!countsStrikes(check.policy)) continue
+      if (algorithmOf(check.policy).counts !== 'strikes') continue
       // The key may have been blocked since.
       if (this.#isChangedSince(check, denial.changes)) return false
       const block = this.#denials.get(check.policy.id, check.key)
@@ -186,11 +185,7 @@ export class Denials {
 
 /** Returns whether the store has to count each denial at once. Strikes may reach it later. */
 function mustBeCounted({ policy }: Check): boolean {
-  return policy.countDenied && !countsStrikes(policy)
-}
-
-function countsStrikes(policy: Policy): boolean {
-  return algorithmOf(policy).counts === 'strikes'
+  return policy.countDenied && algorithmOf(policy).counts !== 'strikes'
 }
 
 /** Returns a denial as of now. For a higher cost than the denied one, the wait is a minimum. */

@@ -16,11 +16,8 @@ export class SharedStore {
   readonly memory: MemoryStore
   readonly monitor: StoreMonitor = new StoreMonitor()
   readonly grants: Grants = new Grants(() => this.isAway)
-  readonly uncounted: UncountedUnits = new UncountedUnits({
-    isAway: () => this.isAway,
-    isPaid: (receipt) => this.fallback.debts.isPaid(receipt),
-  })
   readonly fallback: Fallback
+  readonly uncounted: UncountedUnits
   readonly outage: OutageWatch
   readonly changes: Changes
   /** True once the store has answered with a promise. */
@@ -36,6 +33,7 @@ export class SharedStore {
   constructor(memory: MemoryStore) {
     this.memory = memory
     this.fallback = new Fallback(memory)
+    this.uncounted = new UncountedUnits(() => this.isAway, this.fallback.debts)
     this.outage = new OutageWatch(this)
     this.changes = new Changes(this)
   }
