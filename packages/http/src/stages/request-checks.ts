@@ -205,11 +205,7 @@ export function requestChecks<Native extends object>(
 
 type MaybeChecks<Native extends object> = MaybePromise<FoundChecks<Native>>
 
-interface Asked<Native> {
-  readonly bound: BoundPolicy<Native>
-  readonly keyAt: number
-  readonly costAt: number
-}
+type Asked<Native> = Readonly<{ bound: BoundPolicy<Native>; keyAt: number; costAt: number }>
 
 interface FoundParts {
   readonly keys: readonly KeyOrMode[]
