@@ -1,14 +1,7 @@
 import { algorithmOf } from '../algorithms/table.ts'
 import { unknownOutcome } from '../engine/outcome.ts'
 import { isMemoryStore } from '../memory-store/memory-store.ts'
-import {
-  type ChangeAtStore,
-  type Check,
-  divideChecks,
-  hasChanged,
-  isLimited,
-  isSurelyEnforced,
-} from '../model/check.ts'
+import { type Check, divideChecks, isLimited, isSurelyEnforced } from '../model/check.ts'
 import {
   type Decide,
   type Decider,
@@ -39,8 +32,6 @@ export interface Road {
   readonly decideOwn: Decide
   consume(checks: readonly Check[], request?: object): MaybePromise<Decision>
   readonly strike: Strike
-  /** Gives back or renews units that the store has counted. */
-  readonly change: ChangeAtStore
   /** Resets or blocks keys here and in the store. Rejects if the store failed. */
   overwrite(change: ManualChange): Promise<boolean>
   /** Reports all uncounted units to the store, and returns unspent grants. */
@@ -104,7 +95,6 @@ export function roadOf({ policies, notesLimits, shared, caller }: RoadOptions): 
       : decide,
     consume: (checks, request) => decide('consume', checks, request),
     strike: strikes(caller, reset),
-    change: memory ? (op, checks) => hasChanged(op, memory.change({ op, checks })) : caller.change,
     overwrite,
     close() {
       caller.denials?.close()

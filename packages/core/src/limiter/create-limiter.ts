@@ -52,7 +52,7 @@ export function createCheckLimiter(
   const { policies, penalty, store } = setup
   const { road, caller, notifier, shared } = connect(options, setup)
   const { decide, decideOwn, overwrite } = road
-  const changes = followUps(road.change)
+  const changes = followUps(caller.change)
   const reservations = new Reservations({ caller, decide, refund: changes.refund })
   function consumeKey(key: string, costs?: CostOptions): MaybePromise<Decision> {
     const checks = allChecksOf({ key: checkedKey(key) }, costs)

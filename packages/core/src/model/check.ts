@@ -1,7 +1,6 @@
 import type { ClosedGrant, GrantTerms } from '../algorithms/grant.ts'
 import { fractionOf } from '../runtime/hash.ts'
 import type { MaybePromise } from '../runtime/maybe-promise.ts'
-import { processWide } from '../runtime/process-wide.ts'
 import type { Policy } from './policy.ts'
 
 /** Maximum key length in characters, like Node's headers: hashing must not block the process. */
@@ -36,6 +35,8 @@ export class Receipt {
   readonly incarnation: unknown
   /** The account that holds the units; `undefined` if the store has counted them. */
   home: Home | undefined
+  /** Units given back so far, for any copy of the decision and of this package. */
+  refunded = 0
 
   constructor(check: Check, at: number, incarnation: unknown, home?: Home) {
     this.check = check
@@ -50,7 +51,7 @@ export class Receipt {
   }
 }
 
-const isReceipt = Symbol.for('@sluice/core/receipt/1')
+const isReceipt = Symbol.for('@sluice/core/receipt/2')
 Object.defineProperty(Receipt.prototype, isReceipt, { value: true })
 
 /** Distinguishes a receipt from a copy: nobody knows what the copy has given back. */
@@ -107,18 +108,15 @@ export interface Home {
   renew?(held: Held): boolean
 }
 
-/** Units of each receipt that were given back, for any copy of the decision and of this package. */
-const givenBack = processWide('@sluice/core/spent-receipts/1', () => new WeakMap<Receipt, number>())
-
 /** Returns the units of a receipt that were not given back. */
 export function unitsLeft(receipt: Receipt): number {
-  return receipt.check.cost - (givenBack.get(receipt) ?? 0)
+  return receipt.check.cost - receipt.refunded
 }
 
 /** Takes units out of a receipt, for the store or the account that has to change them. */
 export function takeBack(receipt: Receipt, cost: number): Held {
-  const refunded = givenBack.get(receipt) ?? 0
-  givenBack.set(receipt, refunded + cost)
+  const { refunded } = receipt
+  receipt.refunded += cost
   return { ...receipt.check, cost, receipt, refunded }
 }
 

@@ -4,6 +4,7 @@ import type { Fallback } from '../ledger/fallback.ts'
 import { type Held, hasChanged, type Receipt } from '../model/check.ts'
 import type { Change, ManualChange, Outcome, Store } from '../model/store.ts'
 import { SluiceError } from '../options/errors.ts'
+import { isPromise, type MaybePromise } from '../runtime/maybe-promise.ts'
 import { ControlCall } from '../waiting/control-call.ts'
 import { applyChange, denialsOf } from './denials.ts'
 import type { OutageWatch } from './outage-watch.ts'
@@ -37,21 +38,34 @@ export class Changes {
   }
 
   /** Returns whether anything (for `renew`, everything) was there; false if the store failed. */
-  async change(
+  change(
     op: 'refund' | 'release' | 'renew',
     checks: readonly Held[],
     caller: CallingLimiter,
-  ): Promise<boolean> {
-    if (!this.#options.outage.isClosed) {
+  ): MaybePromise<boolean> {
+    const { outage } = this.#options
+    if (!outage.isClosed) {
       if (op !== 'renew') this.#deferred.push({ op, checks })
       if (this.#deferred.length > maxDeferred) this.#deferred.shift()
       return false
     }
-    try {
-      return hasChanged(op, await this.#inTime({ op, checks }, caller))
-    } catch (error) {
+    const failed = (error: unknown): boolean => {
       caller.onFailure(op, error)
       return false
+    }
+    try {
+      const changed = applyChange(caller.store, { op, checks })
+      // A memory store answers at once: promises would take most of the time of a release.
+      if (!isPromise(changed)) return hasChanged(op, changed)
+      const deadlines = this.#options.deadlinesOf(caller.deadlineMs)
+      const asking = () => deadlines.inTime(changed, () => undefined)
+      return outage
+        .attempt(asking, caller)
+        .then((all) => hasChanged(op, all))
+        .catch(failed)
+    } catch (error) {
+      outage.fail(caller, error)
+      return failed(error)
     }
   }
 
@@ -69,14 +83,12 @@ export class Changes {
   }
 
   /**
-   * @throws or rejects if the store failed or was late. It may still give back and renew units, but
-   * a store that supports control calls no longer resets or blocks keys
+   * @throws or rejects if the store failed or was late. A store that supports control calls then no
+   * longer resets or blocks keys
    */
-  async #inTime(change: Change, caller: CallingLimiter): Promise<readonly boolean[]> {
-    const { op } = change
-    const isControl = op === 'reset' || op === 'block'
-    const deadlineMs = isControl ? Math.max(caller.deadlineMs, controlMs) : caller.deadlineMs
-    const control = isControl ? new ControlCall(deadlineMs) : undefined
+  async #inTime(change: ManualChange, caller: CallingLimiter): Promise<readonly boolean[]> {
+    const deadlineMs = Math.max(caller.deadlineMs, controlMs)
+    const control = new ControlCall(deadlineMs)
     let missed: unknown
     const deadlines = this.#options.deadlinesOf(deadlineMs)
     const asking = () =>
@@ -86,7 +98,7 @@ export class Changes {
     try {
       return await this.#options.outage.attempt(asking, caller)
     } catch (error) {
-      throw missed && control ? control.failure(missed) : error
+      throw missed ? control.failure(missed) : error
     }
   }
 

@@ -39,9 +39,7 @@ const evidenceKey: unique symbol = Symbol.for('@sluice/http/resolver/3')
 
 /** Returns the source of several resolvers' keys: unverified if one of them is. */
 export function evidenceOf(...resolvers: readonly object[]): Evidence | undefined {
-  const known: readonly (Evidence | undefined)[] = resolvers.map((resolver) =>
-    Reflect.get(resolver, evidenceKey),
-  )
+  const known = resolvers.map((one): Evidence | undefined => Reflect.get(one, evidenceKey))
   return known.includes('unverified') ? 'unverified' : known.length === 1 ? known[0] : undefined
 }
 

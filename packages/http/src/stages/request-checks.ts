@@ -47,6 +47,10 @@ export function requestChecks<Native extends object>(
   const { lists, onMissingKey, penalty, policies: all, preflights, report, strikesLater } = setup
   const keys: readonly KeyResolver<Native>[] = [...new Set(all.map(({ key }) => key))]
   const costs: readonly PerRequest<Native, number>[] = [...new Set(all.map(({ cost }) => cost))]
+  /** The policies, and the places of their keys and costs among those of a request. */
+  const asked: readonly Asked<Native>[] = all.map((bound) => {
+    return { bound, keyAt: keys.indexOf(bound.key), costAt: costs.indexOf(bound.cost) }
+  })
   const numbers = costs.filter((cost) => typeof cost === 'number')
   /** The costs, if only the key depends on the request, as is usual. */
   const fixedCosts = all.every(isFixed) ? numbers : undefined
@@ -61,10 +65,10 @@ export function requestChecks<Native extends object>(
     const { access = 'unlisted', native, scope: place } = asking
     const listed = lists ? lists.ofKeys(found, access) : access
     if (listed !== 'unlisted') return listed
-    if (found.includes('deny')) return 'deny'
-    const policies = found.includes('skip')
-      ? all.filter((bound) => keyOf(bound, found) !== undefined)
-      : all
+    if (found.some((one) => one === 'deny')) return 'deny'
+    const policies = found.some((one) => one === 'skip')
+      ? asked.filter(({ keyAt }) => found[keyAt] !== 'skip')
+      : asked
     if (policies.length === 0) return []
     if (fixedCosts) return checksOf(policies, { keys: found, costs: fixedCosts, place })
     return andThen(findCosts(native), (known) =>
@@ -75,13 +79,14 @@ export function requestChecks<Native extends object>(
   }
 
   function checksOf(
-    policies: readonly BoundPolicy<Native>[],
+    policies: readonly Asked<Native>[],
     found: FoundParts,
   ): readonly PolicyCheck<Native>[] {
-    const checks = policies.map((bound, index) => {
+    const checks = policies.map(({ bound, keyAt, costAt }, index) => {
       const { policy, scope = found.place } = bound
-      const identity = keyOf(bound, found.keys) ?? ''
-      const cost = found.costs[costs.indexOf(bound.cost)] ?? 1
+      const known = found.keys[keyAt]
+      const identity = typeof known === 'object' ? known.key : ''
+      const cost = found.costs[costAt] ?? 1
       const key = policy.named ? identity : scopedKey(scope, identity)
       const { limit, reduced = false, shadow }: LimitInForce = found.limits?.[index] ?? policy
       const check = { policy, key, identity, cost, limit, bound, scope, reduced }
@@ -90,11 +95,6 @@ export function requestChecks<Native extends object>(
     // A denial by a reduced limit is not the client's fault.
     const isLater = strikesLater || (penalty && checks.some(({ reduced }) => reduced))
     return isLater ? withStrikesLater(checks) : checks
-  }
-
-  function keyOf({ key }: BoundPolicy<Native>, found: readonly KeyOrMode[]): string | undefined {
-    const known = found[keys.indexOf(key)]
-    return typeof known === 'object' ? known.key : undefined
   }
 
   function findCosts(native: Native): MaybePromise<readonly number[]> {
@@ -107,10 +107,10 @@ export function requestChecks<Native extends object>(
   }
 
   function findLimits(
-    policies: readonly BoundPolicy<Native>[],
+    policies: readonly Asked<Native>[],
     { native, request }: Asking<Native>,
   ): MaybePromise<readonly LimitInForce[]> {
-    return inOrder<BoundPolicy<Native>, LimitInForce>(policies, (bound) => {
+    return inOrder<Asked<Native>, LimitInForce>(policies, ({ bound }) => {
       const { policy, limitOf } = bound
       if (!limitOf) return enforced(bound, policy, native)
       const found = ask(() => limitOf(native, report, request), 'limit', bound)
@@ -204,6 +204,8 @@ export function requestChecks<Native extends object>(
 }
 
 type MaybeChecks<Native extends object> = MaybePromise<FoundChecks<Native>>
+
+type Asked<Native> = Readonly<{ bound: BoundPolicy<Native>; keyAt: number; costAt: number }>
 
 interface FoundParts {
   readonly keys: readonly KeyOrMode[]
