@@ -74,6 +74,9 @@ describe('requests', () => {
     expect(client.sent).toEqual([3, 3, 2, 2])
     for (const call of client.held.splice(0)) call.release()
     expect((await Promise.all(all)).every(({ allowed }) => allowed)).toBe(true)
+    void Promise.all([limiter.consume('a'), limiter.consume('b')])
+    await Promise.resolve()
+    expect(client.sent).toEqual([3, 3, 2, 2, 2])
   })
 
   it('wait for an answer when all calls are under way, and then travel together, in order', async () => {

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import { redisStore } from '@sluice/redis'
 import { Redis } from 'ioredis'
 import { Redis as Iovalkey } from 'iovalkey'
@@ -32,7 +33,6 @@ async function prove({ client, connect, close }: RedisClient): Promise<void> {
 
 describe('redisStore works with a client as users set it up', () => {
   const settings: Record<string, string | number | boolean>[] = [
-    {},
     { keyPrefix: 'app:' },
     { stringNumbers: true },
     { enableAutoPipelining: true },
@@ -46,7 +46,6 @@ describe('redisStore works with a client as users set it up', () => {
   })
 
   it.each([
-    {},
     { RESP: 3 as const },
     { RESP: 2 as const },
     { database: 4 },
@@ -57,6 +56,15 @@ describe('redisStore works with a client as users set it up', () => {
 
   it('node-redis 4 with an isolation pool', () =>
     prove(connected(createClient4({ url: server.url, isolationPoolOptions: { max: 2 } }))))
+
+  it('ioredis, which extends String, and leaves text methods fast', () => {
+    const program = `import { Redis } from 'ioredis'; import { redisStore } from '@sluice/redis'
+      redisStore(new Redis({ lazyConnect: true }))
+      console.log(new Function('return %HasFastProperties(String.prototype)')())`
+    const flags = ['--allow-natives-syntax', '--conditions=@sluice/source', '--import=tsx']
+    const args = [...flags, '--input-type=module', '--eval', program]
+    expect(execFileSync(process.execPath, args, { encoding: 'utf8' })).toBe('true\n')
+  })
 
   it('iovalkey', () => prove(itself(new Iovalkey(server.url))))
 

@@ -1,7 +1,4 @@
-import type { MaybePromise } from '@sluice/core'
-
-/** How much longer than its duration a round may take before it counts as hung. */
-const patienceMs = 10_000
+import { type MaybePromise, withDeadline } from '@sluice/core'
 
 /** So many workers, each of which asks again as soon as it was answered, until the time is over. The same for every subject. */
 export async function closedLoop({
@@ -28,20 +25,12 @@ export async function closedLoop({
     }
   }
 
-  await endsInTime(Promise.all(Array.from({ length: inFlight }, worker)), durationMs + patienceMs)
+  await endsInTime(Promise.all(Array.from({ length: inFlight }, worker)), durationMs)
   const elapsedMs = performance.now() - startedAt
   return { checks: latenciesMs.length, allowed, elapsedMs, latenciesMs }
 }
 
-/** Rejects when a round hangs, so that one subject cannot hold up the whole benchmark. */
-export async function endsInTime<T>(work: Promise<T>, timeoutMs: number): Promise<T> {
-  let timer: NodeJS.Timeout | undefined
-  const timeout = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`no end after ${timeoutMs} ms`)), timeoutMs)
-  })
-  try {
-    return await Promise.race([work, timeout])
-  } finally {
-    clearTimeout(timer)
-  }
+/** Rejects ten seconds after a round should have ended, so that one subject cannot hold up the whole benchmark. */
+export function endsInTime<T>(work: Promise<T>, durationMs: number): Promise<T> {
+  return withDeadline(work, durationMs + 10_000, () => new Error(`no end of ${durationMs} ms`))
 }

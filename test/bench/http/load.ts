@@ -53,6 +53,6 @@ export async function load({ port, durationMs, connections = 40 }: Load) {
       statuses.set(status, (statuses.get(status) ?? 0) + 1)
     })
   })
-  await endsInTime(finished, durationMs + 10_000)
+  await endsInTime(finished, durationMs)
   return { requests: latenciesMs.length, elapsedMs: endedAt - startedAt, latenciesMs, statuses }
 }
