@@ -1,9 +1,9 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { existsSync, readFileSync, statSync } from 'node:fs'
 import { cp, mkdir, readdir, readFile, rename, rm, truncate, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { gzipSync } from 'node:zlib'
-import { transform } from 'esbuild'
+import { build as bundle, transform } from 'esbuild'
 import { run } from '../support/run.ts'
 import { filesUnder, packages, readText, root, type Workspace } from '../support/workspace.ts'
 import { entryNames, publishedManifest } from './published-manifest.ts'
@@ -39,6 +39,9 @@ const router: ReadonlyMap<string, readonly string[]> = new Map([
   ['ret', ['dist/reconstruct.js', 'dist/write-set-tokens.js']],
 ])
 
+/** What every adapter loads has one module with several entries: each file adds 1 ms of CPU to the start. */
+const joined = new Set(['@sluice/core', '@sluice/http'])
+
 const waiting = packages()
 await Promise.all([buildWaiting(), buildWaiting()])
 
@@ -57,9 +60,7 @@ async function build(workspace: Workspace): Promise<void> {
   const shipped = (manifest.files ?? []).filter((part) => part !== 'dist')
   const data = shipped.flatMap((part) => filesAt(`${folder}/${part}`))
   const texts = [...sources, ...beside, ...data].flatMap((file) => [file, readText(file)])
-  const digest = createHash('sha256')
-    .update(JSON.stringify([shared, texts]))
-    .digest('hex')
+  const digest = hash('sha256', JSON.stringify([shared, texts]))
   const digestFile = join(root, folder, '.staged/digest')
   const dist = join(root, folder, 'dist')
   if (existsSync(dist) && existsSync(digestFile) && readFileSync(digestFile, 'utf8') === digest)
@@ -97,11 +98,11 @@ async function build(workspace: Workspace): Promise<void> {
   const bundled = join(work, 'bundled.txt')
   const licence = `--license=${bundled}`
   await run(pkgroll, ['--target=node20.19', licence], { cwd: work, timeoutMs: 480_000 })
-  const own = readText(`${folder}/LICENSE`)
-  const licences = [own, withoutMit(await readFile(bundled, 'utf8'), own)]
+  const licences = [readText(`${folder}/LICENSE`), await readFile(bundled, 'utf8')]
   await writeFile(join(work, 'LICENSE'), `${licences.map((text) => text.trim()).join('\n\n')}\n`)
   await rm(bundled)
   await finishScripts(join(work, 'dist'), manifest.version ?? '')
+  if (joined.has(manifest.name)) await joinModules(join(work, 'dist'), entryNames(manifest))
   await writeEsmTypes(join(work, 'dist'), entryNames(manifest))
   await writeJson(join(work, 'package.json'), published)
   for (const part of ['src', 'tsconfig.json', 'node_modules']) {
@@ -114,26 +115,15 @@ async function build(workspace: Workspace): Promise<void> {
   console.log(`built ${manifest.name}`)
 }
 
-/** Has the first table of routes load the router, which needs 3 ms of CPU and `node:assert`. */
+/** Has the first table of routes load the router: it takes 3 ms of CPU, and `node:assert`. */
 async function loadLate(copy: string): Promise<void> {
-  const code = await readFile(join(copy, 'index.js'), 'utf8')
-  await writeFile(join(copy, 'router.js'), code)
-  const late = `module.exports = (options) => require('./router.js')(options)\n`
-  await writeFile(join(copy, 'index.js'), late)
-  for (const file of ['router.js', 'lib/constrainer.js']) {
+  const assert = `(isTrue, message) => { if (!isTrue) throw new Error(message) }`
+  for (const file of ['index.js', 'lib/constrainer.js']) {
     const text = await readFile(join(copy, file), 'utf8')
-    const assert = `(isTrue, message) => { if (!isTrue) throw new Error(message) }`
     await writeFile(join(copy, file), text.replace(`require('node:assert')`, assert))
   }
-}
-
-/** A file has permission and disclaimer of the MIT licence once, and each copyright line. */
-function withoutMit(licences: string, own: string): string {
-  const words = (text: string) => text.replace(/[>\s]+/g, ' ').trim()
-  const isSame = (text: string) => words(own).endsWith(words(text))
-  return licences.replace(/^> Permission is hereby granted.*?\bSOFTWARE\.$/gms, (text) =>
-    isSame(text) ? '> (as in the MIT License above)' : text,
-  )
+  await rename(join(copy, 'index.js'), join(copy, 'router.js'))
+  await writeFile(join(copy, 'index.js'), `module.exports = (of) => require('./router.js')(of)\n`)
 }
 
 /** Puts texts in the place of what reads them from files: a bundle has no files beside it. */
@@ -177,10 +167,8 @@ async function finishScripts(dist: string, version: string): Promise<void> {
     const text = await readFile(join(dist, file), 'utf8')
     const isModule = file.endsWith('.js')
     const compact = isScript ? await shortened(text, version, isModule) : byTabs(text)
-    const asked = compact.replace(
-      /\bimport\(("[^"]+")\)/g,
-      'Promise.resolve().then(() => require($1))',
-    )
+    const late = 'Promise.resolve().then(() => require($1))'
+    const asked = compact.replace(/\bimport\(("[^"]+")\)/g, late)
     await writeFile(join(dist, file), file.endsWith('.cjs') ? asked : compact)
   }
 }
@@ -204,6 +192,33 @@ async function shortened(text: string, version: string, isModule: boolean): Prom
     ...(!isModule && { format: 'cjs' }),
   })
   return head + code + tail
+}
+
+/** Moves all code of a package into one module. Of names that several entries export, each has its own. */
+async function joinModules(dist: string, names: Iterable<string>): Promise<void> {
+  const shared = new Map<string, string>()
+  const entries = new Map<string, string>()
+  for (const name of names) {
+    const text = await readFile(join(dist, `${name}.js`), 'utf8')
+    const lists = [...text.matchAll(/^export \{ (.+) \}/gm)].map(([, list]) => list)
+    const exported = (lists.join().match(/[\w$]+(?=,|$)/g) ?? []).map((one) => {
+      const unique = shared.has(one) ? `${one}$${shared.size}` : one
+      shared.set(unique, `export { ${one} as ${unique} } from './${name}.js'`)
+      return `${unique} as ${one}`
+    })
+    const from = `${'../'.repeat(name.split('/').length - 1) || './'}shared.js`
+    entries.set(`${name}.js`, `export { ${exported.join(', ')} } from '${from}'\n`)
+  }
+  const stdin = { contents: [...shared.values()].join('\n'), resolveDir: dist }
+  const { outputFiles } = await bundle({
+    ...{ stdin, bundle: true, write: false, packages: 'external', format: 'esm' },
+    ...{ minifyWhitespace: true, lineLimit: 160 },
+  })
+  for (const file of await readdir(dist, { recursive: true })) {
+    if (file.endsWith('.js')) await rm(join(dist, file))
+  }
+  entries.set('shared.js', outputFiles[0]?.text ?? '')
+  for (const [file, text] of entries) await writeFile(join(dist, file), text)
 }
 
 function byTabs(text: string): string {

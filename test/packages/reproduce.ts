@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { basename, join, relative } from 'node:path'
 import { run } from '../support/run.ts'
@@ -24,7 +24,5 @@ for (const { path } of tarballs) {
 }
 
 async function digestOf(path: string): Promise<string> {
-  return createHash('sha256')
-    .update(await readFile(path))
-    .digest('hex')
+  return hash('sha256', await readFile(path))
 }

@@ -1,8 +1,8 @@
-import { invalid } from '@sluice/http'
 import type { Handler, Limiting, Scope } from '@sluice/http/adapter'
 import {
   continueWith,
   createGuard,
+  invalid,
   mountedReply,
   nodeHttp,
   routeScope,

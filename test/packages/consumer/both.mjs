@@ -42,7 +42,7 @@ const slow = { apply: async () => [], change: async () => [], space: {} }
 core.createLimiter({ policies, store: slow, fallback: core.memoryStore() })
 assert.throws(
   () => other.core.createLimiter({ policies, store: slow, fallback: other.core.memoryStore() }),
-  /another limiter on this store has a fallback/,
+  /another limiter on this store has a different fallback/,
 )
 
 // Two stores over one Redis client count in one place.

@@ -1,3 +1,4 @@
+export { invalid } from '@sluice/core'
 export type { Guard } from '../guard/guard.ts'
 export { checksOf } from '../lifecycle/decided.ts'
 export type { GuardOptions } from '../options/live-policies.ts'

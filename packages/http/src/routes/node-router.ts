@@ -24,7 +24,10 @@ export function nodeHttp(): typeof Http {
 let known: ReadonlySet<string> | undefined
 
 function routable(): ReadonlySet<string> {
-  known ??= new Set(nodeHttp().METHODS.filter(isRoutable))
+  if (known) return known
+  const router = findMyWay()
+  // It has a shorthand for each, such as `router.get`.
+  known = new Set(nodeHttp().METHODS.filter((method) => method.toLowerCase() in router))
   return known
 }
 
@@ -158,15 +161,6 @@ function noHandler(): void {
 
 function isKnown(method: string): method is Method {
   return routable().has(method)
-}
-
-function isRoutable(method: string): boolean {
-  try {
-    findMyWay().on(method as Method, '/', noHandler)
-    return true
-  } catch {
-    return false
-  }
 }
 
 function isDuplicate(error: unknown): boolean {
