@@ -18,14 +18,14 @@ const phrases: readonly (readonly [phrase: RegExp, instead: string])[] = [
   ],
   [/[;:] (what|who)(ever)?\b(?!.*\?)/, 'use a noun in place of the clause'],
   [/^(So|Nor|Neither) (is|are|was|do|does|did|has|have|can)\b|^Not (that|so)\b/, 'verb second'],
-  [/\bas ever\b/i, 'as usual'],
+  [/\bas ever\b|\bfrom then on\b|\bany more\b/i, 'as usual, afterwards, no longer'],
   [/\bat the (latest|most|least)\b/i, 'within, at most, at least'],
   [/\b(is|are|was|were) believed\b/i, 'is cached, is trusted, counts as'],
   [/\b(is|are|be|been) handed\b|\bhand(s|ed)? (it|them|over|on)\b/i, 'is passed, returns'],
   [/\b(has|have|had) to bear\b/i, 'must handle'],
-  [/\bstands? (twice|once|there|alone)\b/i, 'occurs, appears'],
+  [/\bstands? (twice|once|there|alone|beside|behind|in (for|force|the))\b/i, 'occurs, replaces'],
   [/\b(goes|go) on\b/i, 'continues'],
-  [/\b(is|are|was|were) told\b/i, 'receives, is notified'],
+  [/\b(is|are|was|were) (told|asked)\b|\btells (whether|what|why|of)\b/i, 'receives, returns'],
 ]
 
 /** A plugin of retext: reports sentences that are long, or have a phrase of the list. */

@@ -36,7 +36,7 @@ function sketched(keys: readonly number[], size: number): SpaceSaving {
 }
 
 describe('SpaceSaving', () => {
-  it('is never below the true count, and above it by the error it tells, total / size at most', () => {
+  it('is never below the true count, and at most the reported error above it, up to total / size', () => {
     fc.assert(
       fc.property(stream, fc.integer({ min: 1, max: 20 }), (keys, size) => {
         const sketch = sketched(keys, size)
@@ -51,7 +51,7 @@ describe('SpaceSaving', () => {
     )
   })
 
-  it('counts as many units as it is told', () => {
+  it('counts the given number of units', () => {
     const sketch = new SpaceSaving(2)
     for (const key of ['a', 'b', 'a']) sketch.add(key, 5)
     const keys = [{ key: 'a', count: 10, error: 0 }]

@@ -41,7 +41,7 @@ describe('consume, peek and charge', () => {
     }
   })
 
-  it('give a decision back once, also by copies of it', async () => {
+  it('refund a decision once, even through copies', async () => {
     const limiter = createCheckLimiter({ limit: 10, window: '1m' })
     const decision = await limiter.consume('k', { cost: 2 })
     await limiter.consume('k', { cost: 3 })
@@ -67,7 +67,7 @@ describe('consume, peek and charge', () => {
 })
 
 describe('a decision', () => {
-  it('shows an unlimited policy in its place', async () => {
+  it('shows an unlimited policy in order', async () => {
     const open = { limit: unlimited, window: '1m' } as const
     const policies = [open, { limit: 2, window: '1m' }, open] as const
     const { outcomes } = await createCheckLimiter({ policies }).consume('k')
@@ -75,7 +75,7 @@ describe('a decision', () => {
     expect(outcomes.map(({ remaining }) => remaining)).toEqual([all, 1, all])
   })
 
-  it('tells no key when it is written as JSON', async () => {
+  it('omits the key from JSON', async () => {
     const limiter = createCheckLimiter({ limit: 2, window: '1m' })
     const decision = await limiter.consume('sk_live_secret')
 
@@ -103,7 +103,7 @@ describe('peek, where the limit comes with each request', () => {
     return { decide, peeked }
   }
 
-  it('knows the limits of 4,000 keys at a store that keeps none, and none that is a default', async () => {
+  it('knows the limits of 4,000 keys with a store that keeps none, and no default', async () => {
     const { keys: _, ...store } = memoryStore()
     const { decide, peeked } = made(store)
     for (let i = 0; i <= 4_000; i += 1) await decide(`user-${i}`, 100)
@@ -129,7 +129,7 @@ describe('peek, where the limit comes with each request', () => {
     expect(await peeked('free')).toEqual([true, 5, 2])
   })
 
-  it('takes the limit of nobody else for that of a key without room', async () => {
+  it("never uses another key's limit for a key without room", async () => {
     const { decide, peeked } = made(memoryStore({ maxKeys: 1 }))
     await decide('full', 1)
     await decide('other', 100)
@@ -138,7 +138,7 @@ describe('peek, where the limit comes with each request', () => {
 })
 
 describe('observers', () => {
-  it('are told the policy that decides: the longest wait, or else the fewest requests left, or the latest reset', async () => {
+  it('receive the deciding policy: longest wait, else fewest remaining requests, else latest reset', async () => {
     const told: unknown[] = []
     const limiter = createCheckLimiter({
       policies: [
@@ -175,7 +175,7 @@ describe.each([
 ])('a store that %s', (_how, fail) => {
   const store = (): Store => ({ apply: fail, change: fail })
 
-  it('is stood in for by local memory, shared by the limiters of the store', async () => {
+  it('is replaced by local memory, shared by the limiters of the store', async () => {
     const errors: StoreErrorEvent[] = []
     const broken = store()
     const observers = { onStoreError: (event: StoreErrorEvent) => errors.push(event) }
@@ -194,7 +194,7 @@ describe.each([
     expect(errors[0]?.error.message).toContain('down')
   })
 
-  it('makes a reset reject, since nothing stands in for that', async () => {
+  it('makes a reset reject, since it has no fallback', async () => {
     const limiter = createCheckLimiter({ store: store(), limit: 5, window: '1m' })
     await expect(limiter.reset('k')).rejects.toMatchObject({ code: 'SLUICE_STORE_FAILED' })
   })

@@ -10,7 +10,7 @@ import { checkOf, limiterOf } from '../support/patient-limiter.ts'
 fakeTime(['Date'], { now: 1_795_195_800_000 })
 
 it.each(algorithmNames.filter((name) => name !== 'concurrency'))(
-  'refunds no unit of a state that began after the receipt, whatever the clock does (%s)',
+  'refunds nothing in a state newer than the receipt, whatever the clock does (%s)',
   async (algorithm) => {
     const policy = algorithmPolicy(algorithm, { limit: 5, window: '1m' })
     const limiter = limiterOf({ store: memoryStore(), ...policy })
@@ -55,7 +55,7 @@ describe('a flood of keys', () => {
     },
   )
 
-  it('that are all exhausted shares the overflow buckets, and evicts none', async () => {
+  it('that are all exhausted shares overflow buckets, and evicts none', async () => {
     const store = memoryStore({ maxKeys: 100 })
     const limiter = limiterOf({ store, limit: 1, window: '1h' })
     for (let i = 0; i < 100; i += 1) await limiter.consume(`held-${i}`)
@@ -68,7 +68,7 @@ describe('a flood of keys', () => {
       expect((await limiter.consume(`held-${i}`)).allowed).toBe(false)
   })
 
-  it('evicts the expired before any other, and the little used before the much used', async () => {
+  it('evicts expired keys first, then rarely used ones', async () => {
     const store = memoryStore({ maxKeys: 10 })
     const brief = limiterOf({ store, name: 'brief', limit: 10, window: '1s' })
     const long = limiterOf({ store, name: 'long', limit: 10, window: '1h' })
@@ -103,7 +103,7 @@ describe('a flood of keys', () => {
 })
 
 describe('keys', () => {
-  it('of the greatest length are told apart, and longer ones are refused before anything is computed', async () => {
+  it('of maximum length are distinct, and longer ones are rejected before any work', async () => {
     const store = memoryStore()
     const limiter = createLimiter({ store, limit: 1, window: '1h', penalty: { after: 'never' } })
     const long = 'k'.repeat(maxKeyLength - 1)
@@ -134,7 +134,7 @@ describe('keys', () => {
     hash.mockRestore()
   })
 
-  it('never meet, whatever their lengths around the bound', async () => {
+  it('never collide, at any length around the bound', async () => {
     const unit = fc.constantFrom('a', '#', '\ud800', '\udc00')
     const text = fc.string({ minLength: 250, maxLength: 262, unit })
     await fc.assert(
@@ -156,7 +156,7 @@ describe('time', () => {
     }
   })
 
-  it('is asked of Date.now at each call, and nothing else of the runtime is', () => {
+  it('is read from Date.now at each call, and nothing else is', () => {
     vi.setSystemTime(5_000)
     for (const name of ['queueMicrotask', 'setImmediate', 'setTimeout', 'setInterval']) {
       vi.stubGlobal(name, () => expect.unreachable(name))
@@ -174,7 +174,7 @@ describe('time', () => {
 })
 
 describe('several checks in one request', () => {
-  it('are all charged, also when a swept key is among them', () => {
+  it('are all charged, even if one key is swept', () => {
     const store = memoryStore()
     const a = policyOf({ name: 'a', limit: 5, window: '1s' })
     const b = policyOf({ name: 'b', limit: 5, window: '1h' })
@@ -186,7 +186,7 @@ describe('several checks in one request', () => {
     }
   })
 
-  it('give back what is theirs, and no more, when the clock is set back', () => {
+  it('refund only their own units when the clock is set back', () => {
     const store = memoryStore()
     const check = checkOf(policyOf({ name: 'p', limit: 5, window: '1m', resolution: '1m' }))
     store.apply('charge', [check])
@@ -228,7 +228,7 @@ describe('a log of single units', () => {
     [1, [0, 996, 998, 999]],
     [2, [0, 996, 997, 999]],
     [3, [0, 996, 997, 998]],
-  ])('gives back the one of number %i, and no other one', (index, waits) => {
+  ])('refunds unit number %i and no other', (index, waits) => {
     const { left, waits: waited, refund } = taken([1, 1, 1, 1])
     expect(waited()).toEqual([0, 997, 998, 999])
     // There are no more units of that time, whatever a caller says.
@@ -238,7 +238,7 @@ describe('a log of single units', () => {
     expect(waited()).toEqual(waits)
   })
 
-  it('gives back a part, and then the rest', () => {
+  it('refunds a part, then the rest', () => {
     const { left, waits, refund } = taken([1, 3, 1])
     expect(refund(1, 2)).toBe(true)
     expect([left(), waits()]).toEqual([6, [0, 997, 998, 999]])

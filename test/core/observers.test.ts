@@ -18,7 +18,7 @@ import { patientLimiter } from '../support/patient-limiter.ts'
 import { goneStore } from '../support/store-through.ts'
 
 describe('the option observers', () => {
-  it('takes one object, whatever else it has, and calls its methods on it', async () => {
+  it('accepts one object with extra properties, and calls its methods on it', async () => {
     class Counting implements Observers {
       length = 0
       onDecision(): void {
@@ -30,7 +30,7 @@ describe('the option observers', () => {
     expect(observers.length).toBe(1)
   })
 
-  it('tells the others although one throws or rejects, and answers as before', async () => {
+  it('notifies the others if one throws or rejects, and answers as usual', async () => {
     const warn = vi.spyOn(console, 'warn').mockReturnValue()
     const [first, told] = [vi.fn(), vi.fn()]
     const broken = () => {
@@ -47,7 +47,7 @@ describe('the option observers', () => {
     warn.mockRestore()
   })
 
-  it('tells an observer of several limiters on one store once of what the store does', async () => {
+  it('notifies an observer of several limiters on one store once per store event', async () => {
     const onResilience = vi.fn()
     const observer = { onResilience }
     const store = goneStore(memoryStore())
@@ -58,7 +58,7 @@ describe('the option observers', () => {
     expect(entered).toHaveLength(1)
   })
 
-  it('hands over each limiter, with its policies and the health of its store', () => {
+  it("receives each limiter, with its policies and its store's health", () => {
     const told: LimiterEvent[] = []
     const store = memoryStore()
     createLimiter({
@@ -75,7 +75,7 @@ describe('the option observers', () => {
 })
 
 describe('the event of a decision', () => {
-  it('says what was asked, who answered, how long it took, and what stands for the key', async () => {
+  it('has the request, the source of the answer, the duration, and the digest', async () => {
     const events: DecisionEvent[] = []
     const observers = { onDecision: (event: DecisionEvent) => events.push(event) }
     const limiter = createLimiter({ limit: 1, window: '1m', observers })
@@ -110,7 +110,7 @@ describe('the event of a decision', () => {
     }
   })
 
-  it('names the store that the user wrote, or the failure mode that answered in its stead', async () => {
+  it("names the user's store, or the failure mode that answered instead", async () => {
     const names: string[] = []
     const observers = [
       { onDecision: ({ answeredBy }: DecisionEvent) => void names.push(answeredBy) },
@@ -144,7 +144,7 @@ describe('digestOf', () => {
     )
   })
 
-  it('is what the store says, where it says something', () => {
+  it("is the store's own, if it has one", () => {
     expect(digestOf('a', { keys: { digestOf: (key) => `digest of ${key}` } })).toBe('digest of a')
   })
 })

@@ -43,7 +43,7 @@ describe('a penalty', () => {
 })
 
 describe('a block by hand', () => {
-  it('beside an unlimited policy is all that there is', async () => {
+  it('is the only check with an unlimited policy', async () => {
     const penalty = { after: 'never' } as const
     const limiter = createCheckLimiter({ limit: unlimited, window: '1s', penalty })
     expect((await limiter.consume('k')).allowed).toBe(true)
@@ -68,7 +68,7 @@ describe('a block by hand', () => {
 })
 
 describe('a memory that is full of exhausted keys', () => {
-  it('blocks nobody for the strikes of another, and says so of a block by hand', async () => {
+  it("blocks nobody for another key's strikes, and reports a manual block as failed", async () => {
     const store = memoryStore({ maxKeys: 10 })
     const full = createCheckLimiter({ store, limit: 1, window: '1d', name: 'full' })
     for (let i = 0; i < 10; i += 1) await full.consume(`key ${i}`)
@@ -80,7 +80,7 @@ describe('a memory that is full of exhausted keys', () => {
     await expect(limiter.block('k', '1h')).rejects.toThrow(/full/)
   })
 
-  it('keeps those who are blocked', async () => {
+  it('keeps blocked keys', async () => {
     const [store, penalty] = [memoryStore({ maxKeys: 100 }), { after: 'never' } as const]
     const limiter = createCheckLimiter({ store, limit: 5, window: '1d', penalty })
     await limiter.block('k', '1h')
@@ -98,7 +98,7 @@ it('a strike that is counted later clears what the block of thenReset clears', a
   expect((await limiter.peek('k')).outcomes).toMatchObject([{ remaining: 1 }, { allowed: false }])
 })
 
-it('a block of thenReset tells the wait of the window where the store cleared nothing', async () => {
+it("a block with thenReset reports the window's wait if the store cleared nothing", async () => {
   const store = storeThrough(memoryStore(), (op) => {
     if (op === 'reset') throw new Error('gone')
   })
@@ -140,11 +140,11 @@ describe('wrong options', () => {
     expect(() => createCheckLimiter(options)).toThrow(message)
   })
 
-  it('a block for longer than a day is its own maximum', () => {
+  it('a block longer than a day is its own maximum', () => {
     expect(limiterOf({ ...three, for: '2d' }).penalty?.penalty?.maxMs).toBe(2 * 86_400_000)
   })
 
-  it('one name counts strikes in one time: a shorter one would clear those of a longer one', () => {
+  it("one name has one strike window: a shorter one would clear a longer one's strikes", () => {
     const store = memoryStore()
     const make = (penalty: PenaltyOptions) => createCheckLimiter({ store, penalty })
     const by = { name: 'bans', after: 3, for: '1h' } as const
@@ -158,7 +158,7 @@ describe('wrong options', () => {
     )
   })
 
-  it('one name is not a policy and a penalty', () => {
+  it('one name cannot be both a policy and a penalty', () => {
     const store = memoryStore()
     const named = { ...three, name: 'p' }
     const quota = { store, name: 'p', limit: 1, window: '1s' } as const

@@ -73,7 +73,7 @@ describe('a limit', () => {
     expect(store.size).toBe(0)
   })
 
-  it('must leave its product with the window exact, and the message says how far it can go', () => {
+  it('must keep its product with the window exact, and the message has the maximum', () => {
     expect(() => make({ limit: 2 ** 50, window: 8 })).toThrow(
       expect.objectContaining({
         code: 'SLUICE_POLICY_RANGE',
@@ -94,7 +94,7 @@ describe('a name', () => {
     },
   )
 
-  it('stands once in a limiter', () => {
+  it('is unique in a limiter', () => {
     const policies = [
       { name: 'a', ...good },
       { name: 'a', limit: 9, window: '1h' },
@@ -107,7 +107,7 @@ describe('a name', () => {
     )
   })
 
-  it('means one algorithm and one window on a store, and any limit', () => {
+  it('has one algorithm and one window on a store, but any limit', () => {
     const store = memoryStore()
     createLimiter({ store, name: 'a', ...good })
     expect(() => make({ store, name: 'a', limit: 99, window: 60_000 })).not.toThrow()
@@ -310,7 +310,7 @@ describe('options', () => {
     },
   )
 
-  it('never shows more of a value than it takes to recognise it', () => {
+  it('never shows more of a value than needed to recognise it', () => {
     expect(() => make({ ...good, name: `é${'s'.repeat(5_000)}` })).toThrow(/but is 'és{39}…'$/)
   })
 })
@@ -319,7 +319,7 @@ describe('headroom', () => {
   const enforced = (limit: number | typeof unlimited, headroom: number) =>
     createLimiter({ limit, window: 1, headroom }).policies[0]?.limit
 
-  it('leaves a share of a limit, and unlimited as it is', () => {
+  it('reduces a limit, but not unlimited', () => {
     expect(enforced(30, 1 / 3)).toBe(20)
     expect(enforced(0, 0.5)).toBe(0)
     expect(enforced(unlimited, 0.1)).toBe(Number.POSITIVE_INFINITY)
@@ -334,7 +334,7 @@ describe('headroom', () => {
     fc.assert(law)
   })
 
-  it('is enforced and told', async () => {
+  it('is enforced and reported', async () => {
     const limiter = createLimiter({ limit: 10, window: '1m', headroom: 0.2 })
     expect((await limiter.consume('k')).outcomes).toMatchObject([{ limit: 8, remaining: 7 }])
     expect((await limiter.consume('k', { cost: 8 })).allowed).toBe(false)
@@ -345,33 +345,25 @@ describe('headroom', () => {
     [9, {}, false],
     [8, {}, true],
     [20, { burst: 20 }, true],
-  ])(
-    'is of the burst of a token bucket too, unless that is given: %i of %j',
-    async (cost, own, allowed) => {
-      const limiter = createLimiter({ ...bucket, limit: 10, headroom: 0.2, ...own })
-      expect((await limiter.consume('k', { cost })).allowed).toBe(allowed)
-    },
-  )
+  ])("reduces a token bucket's burst too, unless given: %i of %j", async (cost, own, allowed) => {
+    const limiter = createLimiter({ ...bucket, limit: 10, headroom: 0.2, ...own })
+    expect((await limiter.consume('k', { cost })).allowed).toBe(allowed)
+  })
 })
 
-it.each(algorithmNames)(
-  'a name stands for one kind of %s, and a refusal tells both',
-  (algorithm) => {
-    const window = algorithm === 'concurrency' ? { lease: '3m' } : { window: '3m' }
-    const minute = algorithm === 'concurrency' ? {} : { window: '1m' }
-    const kinds = [...Object.values(testedAlgorithms[algorithm].counted), window]
-    for (const one of kinds) {
-      for (const other of kinds) {
-        const store = memoryStore()
-        const named = { store, name: 'p', limit: 3, algorithm, ...minute }
-        make({ ...named, ...one })
-        const again = () => make({ ...named, ...other })
-        const told = new RegExp(
-          `defined as ${algorithm} over (.+) and as ${algorithm} over (?!\\1;)`,
-        )
-        if (one === other) again()
-        else expect(again).toThrow(told)
-      }
+it.each(algorithmNames)('a name has one kind of %s, and an error names both', (algorithm) => {
+  const window = algorithm === 'concurrency' ? { lease: '3m' } : { window: '3m' }
+  const minute = algorithm === 'concurrency' ? {} : { window: '1m' }
+  const kinds = [...Object.values(testedAlgorithms[algorithm].counted), window]
+  for (const one of kinds) {
+    for (const other of kinds) {
+      const store = memoryStore()
+      const named = { store, name: 'p', limit: 3, algorithm, ...minute }
+      make({ ...named, ...one })
+      const again = () => make({ ...named, ...other })
+      const told = new RegExp(`defined as ${algorithm} over (.+) and as ${algorithm} over (?!\\1;)`)
+      if (one === other) again()
+      else expect(again).toThrow(told)
     }
-  },
-)
+  }
+})

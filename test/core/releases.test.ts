@@ -37,7 +37,7 @@ const script = `
   console.log(warnings.join())
 `
 
-it('packages of two releases in one process warn once, when they make something', async () => {
+it('packages of two releases in one process warn once, on first use', async () => {
   using home = temporaryFolder('releases')
   await writeReleases(home.path)
   const main = join(home.path, 'main.cjs')
@@ -47,7 +47,7 @@ it('packages of two releases in one process warn once, when they make something'
   expect(printed).toBe(`0\n0\n${warning}\n`)
 })
 
-it('the sources know no release, and say nothing', async () => {
+it('the sources have no release, and do not warn', async () => {
   const warn = vi.spyOn(console, 'warn').mockReturnValue()
   const { createLimiter, noteRelease } = await import('@sluice/core')
   noteRelease('@sluice/core')

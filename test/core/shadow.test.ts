@@ -28,7 +28,7 @@ function observed(options: LimiterOptions) {
 }
 
 describe('a policy in shadow', () => {
-  it('is counted and told of, and refuses nothing', async () => {
+  it('is counted and reported, and refuses nothing', async () => {
     const { limiter, told } = observed({ policies: [tight, loose] })
     const answers = []
     for (let i = 0; i < 4; i += 1) answers.push(await limiter.consume('ada'))
@@ -41,7 +41,7 @@ describe('a policy in shadow', () => {
     expect(told()).toEqual([['tight allows'], ['tight denies'], ['tight denies']])
   })
 
-  it('is charged only for what it would let pass', async () => {
+  it('is charged only for requests that it would admit', async () => {
     const store = memoryStore()
     const { limiter } = observed({ store, policies: [{ ...tight, limit: 5 }, loose] })
     await limiter.consume('ada', { cost: 2 })
@@ -52,7 +52,7 @@ describe('a policy in shadow', () => {
     expect((await twin.peek('ada')).outcomes[0]?.remaining).toBe(2)
   })
 
-  it('judges each policy alone', async () => {
+  it('evaluates each policy separately', async () => {
     const other = { ...tight, name: 'other', limit: 2 }
     const { limiter, told } = observed({ policies: [tight, other] })
     for (let i = 0; i < 3; i += 1) await limiter.consume('ada')
@@ -64,7 +64,7 @@ describe('a policy in shadow', () => {
     ])
   })
 
-  it('tells what was asked beside what it came to, and the observer of decisions nothing', async () => {
+  it('reports the request and the outcome, and nothing to onDecision', async () => {
     const [onShadow, onDecision] = [vi.fn(), vi.fn()]
     const { limiter } = observed({ policies: [tight, loose], observers: { onShadow, onDecision } })
     const decision = await limiter.consume('ada', { cost: 1 })
@@ -100,7 +100,7 @@ describe('a policy in shadow', () => {
     expect(await left()).toBe(10)
   })
 
-  it('makes no difference to what the others answer', () => {
+  it('does not affect the other policies', () => {
     const policy = fc.record({ limit: fc.integer({ min: 0, max: 4 }), shadow: fc.boolean() })
     fc.assert(
       fc.property(
@@ -144,7 +144,7 @@ describe('a remote store', () => {
     return { store: storeThrough(memory, asked), asked, answer: () => answers.shift()?.() }
   }
 
-  it('is asked about shadows after the decision, and nobody waits', async () => {
+  it('evaluates shadows after the decision, without delay', async () => {
     const { store, asked, answer } = remote()
     const { limiter, told } = observed({ store, policies: [tight, loose], deadlineMs: 60_000 })
     const decision = limiter.consume('ada')
@@ -159,7 +159,7 @@ describe('a remote store', () => {
     expect(told()).toEqual([['tight allows']])
   })
 
-  it('lets a request pass at once, and gives back what a shadow took when that is known', async () => {
+  it("admits a request immediately, and refunds a shadow's units once known", async () => {
     const { store, asked, answer } = remote()
     const { limiter } = observed({ ...tight, store, deadlineMs: 60_000 })
     const decision = await limiter.consume('ada')
@@ -174,7 +174,7 @@ describe('a remote store', () => {
     expect(await refunded).toBe(true)
   })
 
-  it('that fails is told of as ever, and of no outcome', async () => {
+  it('that fails is reported as usual, without an outcome', async () => {
     const onStoreError = vi.fn()
     const options = { store: goneStore(memoryStore()), observers: { onStoreError } }
     const { limiter, told } = observed({ ...tight, ...options, failureMode: 'closed' })

@@ -32,7 +32,7 @@ describe('a bare number below 1,000, which most limiters take for seconds', () =
     ['maxAge', 66, (maxAge) => createQueue({ broker: memoryBroker(), maxAge })],
     ['retention', 67, (retention) => createQueue({ broker: memoryBroker(), retention })],
     ['limits[0].window', 1, (window) => outbound(window)],
-  ])('as %s is warned of once: %i', async (option, given, use) => {
+  ])('as %s causes one warning: %i', async (option, given, use) => {
     await use(given)
     await use(given)
     expect(warn.mock.calls).toEqual([
@@ -42,7 +42,7 @@ describe('a bare number below 1,000, which most limiters take for seconds', () =
     ])
   })
 
-  it('says nothing of 1,000 and more, nor of a text', () => {
+  it('causes no warning from 1,000 up, nor for a string', () => {
     createLimiter({ limit: 5, window: 1_000 })
     createLimiter({ limit: 5, window: '50ms' })
     createLimiter({ limit: 5, algorithm: 'concurrency', lease: '50ms' })
@@ -50,7 +50,7 @@ describe('a bare number below 1,000, which most limiters take for seconds', () =
     expect(warn).not.toHaveBeenCalled()
   })
 
-  it('says nothing of what Sluice works out from short texts itself', async () => {
+  it('causes no warning for durations that Sluice derives itself', async () => {
     guardOf({ limit: 5, window: '50ms', idempotencyKey: true })
     await outbound('50ms').close()
     await worker('50ms').close()

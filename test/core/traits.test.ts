@@ -13,7 +13,7 @@ describe('the names of algorithms in keys', () => {
     }
   })
 
-  it('say nothing of the numbers of a penalty', () => {
+  it('exclude the numbers of a penalty', () => {
     const { penalty } = createLimiter({
       penalty: { after: 3, within: '1m', for: '1m' },
       store: memoryStore(),
@@ -23,7 +23,7 @@ describe('the names of algorithms in keys', () => {
     expect(algorithms.penalty.keyShape(penalty)).toBe('')
   })
 
-  it('are unlike each other', () => {
+  it('are unique', () => {
     // A log beside held units is the same log: a policy keeps its counts when grants are turned on.
     const { 'granted-log': _, ...own } = algorithms
     const names = Object.values(own).map(({ keyName }) => keyName)

@@ -30,7 +30,7 @@ function everyTenthOfASecond() {
 }
 
 describe('TurnQueue', () => {
-  it('has one ask under way, however many wait', async () => {
+  it('has one request in flight, however many wait', async () => {
     const source = everyTenthOfASecond()
     const queue = new TurnQueue(source)
     for (let i = 0; i < 50; i += 1) void queue.wait()
@@ -38,7 +38,7 @@ describe('TurnQueue', () => {
     expect(source.asks).toBe(2)
   })
 
-  it('asks for nobody else before a waiter has begun', async () => {
+  it('requests nothing for others before a waiter has started', async () => {
     const source = everyTenthOfASecond()
     const queue = new TurnQueue(source)
     let begun = (): void => undefined
@@ -56,7 +56,7 @@ describe('TurnQueue', () => {
     expect(source.asks).toBe(2)
   })
 
-  it('tells why a waiter has left, and returns units that nobody waits for', async () => {
+  it('reports why a waiter has left, and returns unneeded units', async () => {
     let answer: (grant: { grant: number }) => void = () => undefined
     const source = {
       ask: () => new Promise<{ grant: number }>((resolve) => (answer = resolve)),
@@ -81,7 +81,7 @@ describe('TurnQueue', () => {
     expect(vi.getTimerCount()).toBe(0)
   })
 
-  it('warns of an ask that fails, and asks again after a second', async () => {
+  it('warns of a failed request, and retries after a second', async () => {
     const warn = vi.spyOn(console, 'warn').mockReturnValue()
     const source = everyTenthOfASecond()
     const ask = vi.spyOn(source, 'ask').mockRejectedValueOnce(new Error('no such store'))
@@ -93,7 +93,7 @@ describe('TurnQueue', () => {
     expect(String(warn.mock.calls)).toContain('no such store')
   })
 
-  it('rejects for a waiter that cannot begin, and goes on', async () => {
+  it('rejects a waiter that cannot start, and continues', async () => {
     const queue = new TurnQueue(everyTenthOfASecond())
     const begin = () => Promise.reject(new Error('not noted'))
     const failing = expect(queue.wait({ begin })).rejects.toThrow('not noted')

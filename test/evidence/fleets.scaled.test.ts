@@ -6,7 +6,7 @@ import { keepHistory, note, replayed, times } from './figures.ts'
 import { brokenBy, fleetKinds, plans, runFleet } from './fleet.ts'
 
 describe.each(Object.entries(fleetKinds))('a fleet that decides by %s', (name, kind) => {
-  it('keeps its word, whatever its network, clocks and processes do', {
+  it('keeps its promises, whatever its network, clocks and processes do', {
     timeout: 180_000 * times,
   }, async ({ task }) => {
     let [fleets, requests] = [0, 0]

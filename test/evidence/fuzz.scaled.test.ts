@@ -220,7 +220,7 @@ it.for<{ what: string; runs: number; open: (client: Redis) => Property | Promise
   { what: 'keys', runs: 60, open: keys },
   { what: 'replies of Redis', runs: 200, open: () => replies },
 ])(
-  'a reader of $what takes whatever comes',
+  'a parser of $what handles any input',
   { timeout: 60_000 * times },
   async (row, { client, task }) => {
     const inputs = Math.ceil(row.runs * scaled(1, 5) * times)

@@ -97,7 +97,7 @@ it.for([
     ...{ rolling: [...edges, 'wrongful-refusal'], own: ['contradiction', 'wrongful-refusal'] },
   },
 ])(
-  'the checker of histories judges $name by its own law, and by a rolling one',
+  'the history checker judges $name by its own law, and by a rolling one',
   async (limiter, { task }) => {
     const { open, rolling, own, maxCost = 3 } = limiter
     const byRolling = await findingsOf(open, maxCost, 0)

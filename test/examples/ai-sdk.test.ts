@@ -65,14 +65,14 @@ describe('the middleware for the AI SDK', () => {
     expect(await left()).toBe(rest)
   })
 
-  it('counts the usage of an answer that comes at once', async () => {
+  it('counts the usage of a non-streamed response', async () => {
     const { limiter, left } = limits(1_000)
     const model = limited(limiter, modelOf(30, usageOf(20, 40)))
     await generateText({ model, prompt, maxOutputTokens: 100 })
     expect(await left()).toBe(940)
   })
 
-  it('gives everything but the prompt back if the model fails', async () => {
+  it('refunds everything but the prompt if the model fails', async () => {
     const { limiter, left } = limits(1_500)
     const failing = new MockLanguageModelV3({
       doGenerate: () => Promise.reject(new Error('the vendor failed')),
@@ -84,7 +84,7 @@ describe('the middleware for the AI SDK', () => {
     expect(await left()).toBe(1_500 - 2 * 18)
   })
 
-  it('ends a stream that goes on beyond its budget, within one part', async () => {
+  it('ends a stream beyond its budget within one part', async () => {
     const { limiter, left } = limits(60)
     const model = limited(limiter, modelOf(100, usageOf(20, 100)))
     const { textStream } = streamText({ model, prompt, maxOutputTokens: 30 })
@@ -97,7 +97,7 @@ describe('the middleware for the AI SDK', () => {
     expect(await left()).toBe(0)
   })
 
-  it('lets the SDK wait until there is room, and refuses at once what never fits', async () => {
+  it('makes the SDK wait for room, and rejects immediately what never fits', async () => {
     vi.useFakeTimers()
     try {
       const { limiter } = limits(200)

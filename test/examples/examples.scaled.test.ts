@@ -50,7 +50,7 @@ describe('examples/quickstart', () => {
     expect(errors).toContain(`Port ${port} is in use. Choose two free ones in a row with PORT`)
   })
 
-  it.runIf(isProof)('says so when PORT is no port, and when no Redis answers', async () => {
+  it.runIf(isProof)('reports an invalid PORT, and an unreachable Redis', async () => {
     const noPort = await start('quickstart', { PORT: 'http' }).ended()
     expect(noPort).toMatchObject({ code: 1, errors: expect.stringContaining("but is 'http'") })
     const url = `redis://127.0.0.1:${await freePortPair()}`
@@ -91,7 +91,7 @@ describe.runIf(isProof).each(['express', 'fastify', 'nest'])('examples/%s', (nam
   )
 })
 
-it('examples/tiers limits the anonymous, the authenticated and the premium each by their tier, and addresses before', async () => {
+it('examples/tiers limits anonymous, authenticated and premium users by tier, and addresses first', async () => {
   const port = await freePortPair()
   await start('tiers', { PORT: String(port) }).printed(/listening on/)
   const url = `http://localhost:${port}/`
@@ -114,7 +114,7 @@ it('examples/tiers limits the anonymous, the authenticated and the premium each 
 })
 
 describe('examples/admin', () => {
-  it('says which version is in force, and takes a file that is edited while it runs', async () => {
+  it('prints the current version, and applies a file edited while it runs', async () => {
     using folder = temporaryFolder('policies')
     const file = join(folder.path, 'sluice.yaml')
     const text = readText('examples/admin/sluice.yaml')
@@ -183,7 +183,7 @@ describe('examples/budgets', () => {
     }
   })
 
-  it('goes on listening with PORT, and refuses a body that is no request', async () => {
+  it('keeps listening with PORT, and rejects an invalid body', async () => {
     const port = await freePortPair()
     await start('budgets', { PORT: String(port) }).printed(/listening on/)
     for (const path of [`:${port}/v1/chat/completions`, `:${port + 1}/v1/messages`]) {

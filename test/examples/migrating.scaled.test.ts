@@ -39,14 +39,14 @@ describe('docs/migrating.md', () => {
     expect(namesOf(peer).filter((name) => !told.has(name))).toEqual([])
   })
 
-  it('speaks of the versions that are installed', () => {
+  it('names the installed versions', () => {
     const own = peers.filter(({ name, section }) => name === section)
     expect(sections.map(({ title }) => title)).toEqual(
       own.map((peer) => `${peer.name} ${majorOf(peer)}`),
     )
   })
 
-  it('sends nobody to an option of ours that is not in the docs', () => {
+  it('refers only to documented options', () => {
     const pages = ['options', 'limits', 'routes', 'keys', 'observing', 'redis'] as const
     const code = pages.flatMap((page) => codeIn(readText(`docs/${page}.md`)))
     const documented = new Set(code.flatMap(namesIn))

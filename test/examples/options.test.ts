@@ -80,7 +80,7 @@ it('the message of the compiler asks for the limit that is missing, and leads fr
   )
 })
 
-it('docs/options.md has the options as their declarations tell them', async () => {
+it('docs/options.md matches the declarations of the options', async () => {
   const found: string[] = []
   const page = readText('docs/options.md').replace(
     /^(#{2,3}) (.*)\n((?:(?!#|\| option).*\n)*)(\| option(?:.*\n(?=\|))*.*\n)/gm,
@@ -110,7 +110,7 @@ describe('the options of a guard', () => {
     }
   })
 
-  it('have the default that their docstring tells', () => {
+  it('have the default of their docstring', () => {
     const told = entriesOf(['http#GuardTable'])
     const checked = Object.entries(new GuardTable()).flatMap(([name, check]) => {
       const byDefault = told.get(name)?.byDefault ?? ''

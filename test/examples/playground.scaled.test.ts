@@ -72,7 +72,7 @@ describe('the playground', () => {
     await expect(readTraffic('hello')).rejects.toThrow('none of the formats')
   })
 
-  it('has all of a scene in its link, and survives any link', () => {
+  it('has the whole scene in its link, and handles any link', () => {
     const scene = {
       times: '0, 1.5x20',
       lanes: algorithms.slice(0, 4).map((algorithm) => ({ algorithm, limit: 7, window: '1m' })),

@@ -78,14 +78,14 @@ async function expectServedByProcesses(env: Record<string, string>, about: RegEx
 }
 
 describe('examples/queue, calls to a third party', { timeout: 60_000 }, () => {
-  it.runIf(isProof)('makes its calls without one that is refused', async () => {
+  it.runIf(isProof)('makes its calls without refusals', async () => {
     expect(await start('queue', { ROLE: 'outbound' }).printed(/10 calls made/)).toContain(
       'made, 0 refused',
     )
   })
 
   it.runIf(isProof)(
-    'makes them from two processes at once, and writes them down in Redis',
+    'makes them from two processes at once, and records them in Redis',
     async () => {
       await using redis = await startRedis()
       const vendor = start('queue', { ROLE: 'vendor' })

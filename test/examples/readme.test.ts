@@ -57,7 +57,7 @@ describe('the README', () => {
     expect(Number(await runner.redis.cli('DBSIZE'))).toBeGreaterThan(0)
   })
 
-  it('limits some routes in ways of their own', async () => {
+  it('limits some routes differently', async () => {
     const post = { method: 'POST', headers: { 'x-api-key': 'key-of-ada' } }
     const reports: (string | null)[] = []
     for (let i = 0; i < 6; i += 1) {
@@ -80,7 +80,7 @@ describe('the README', () => {
     expect(names).toEqual(expect.arrayContaining(named))
   })
 
-  it('has no block that is not tried above', () => {
+  it('has no untested block', () => {
     const languages = ['sh', 'ts', 'ts', 'http', 'ts', 'ts']
     expect(blocks.map(({ language }) => language)).toEqual(languages)
   })

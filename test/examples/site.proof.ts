@@ -67,7 +67,7 @@ describe.runIf(existsSync(site))('the site', () => {
     ['', 'light'],
     ['playground', 'light'],
     ['playground', 'dark'],
-  ] as const)('has a playground that hinders nobody: /%s, %s', async (path, scheme) => {
+  ] as const)('has an accessible playground: /%s, %s', async (path, scheme) => {
     if (!browser) return
     const { page } = await openPage(browser, url + path, { scheme, width: 390 })
     await page.getByRole('button', { name: 'Play' }).waitFor()

@@ -351,7 +351,7 @@ describe('the block of the page', () => {
     expect(servers[0]?.listening).toBe(false)
   })
 
-  it('is tried, whichever it is', () => {
+  it('is tested', () => {
     expect([...tried].sort()).toEqual([...blocks.keys()].sort())
   })
 })

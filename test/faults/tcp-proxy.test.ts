@@ -37,7 +37,7 @@ describe('the proxy', () => {
     },
   )
 
-  it('keeps what it holds back in order, also when it stops holding back', async () => {
+  it('keeps delayed data in order, also when the delay ends', async () => {
     proxy.disturb({ replyDelayMs: 80 })
     const { socket } = await open('ECHO first')
     let received = ''

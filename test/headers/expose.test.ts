@@ -15,7 +15,7 @@ it.each<[string, readonly Dialect[], string]>([
   ['legacy-github', ['legacy-github'], `${legacy}X-RateLimit-Used, X-RateLimit-Resource, `],
   ['the default dialects, in any order', ['legacy', 'draft-11'], draft + legacy],
   ['no dialect', [], ''],
-])('browsers must be told of the fields of %s', (_, dialects, fields) => {
+])('browsers must be allowed to read the fields of %s', (_, dialects, fields) => {
   expect(exposedHeaders(dialects).join(', ')).toBe(`${fields}Retry-After`)
 })
 
@@ -31,7 +31,7 @@ describe('an existing Access-Control-Expose-Headers', () => {
     expect(merged).toBe('etag, ratelimit-POLICY, retry-after, RateLimit')
   })
 
-  it.each([undefined, '', ' , '])('is ours alone when it was %j', (existing) => {
+  it.each([undefined, '', ' , '])('is only ours when it was %j', (existing) => {
     expect(mergeExposed(existing, names)).toBe('RateLimit, RateLimit-Policy, Retry-After')
   })
 })

@@ -57,7 +57,7 @@ describe('the list of policies', () => {
     expect(format([perMinute, longer])[0]).toBe(listed)
   })
 
-  it('does not let a hidden or unlimited policy stand in for a visible one of its name', () => {
+  it('does not replace a visible policy by a hidden or unlimited one with its name', () => {
     const hidden = { ...perMinute, remaining: 0, hidden: true }
     const unlimited = { ...perMinute, remaining: 0, limit: Number.POSITIVE_INFINITY }
     expect(format([hidden, unlimited, perMinute])).toEqual(format([perMinute]))
@@ -109,7 +109,7 @@ describe('the one policy of the older dialects', () => {
     expect(format(states, { dialects: ['legacy'] })[0]).toBe(`X-RateLimit-Limit: ${limit}`)
   })
 
-  it('is none when the one that denies counts another unit', () => {
+  it('is absent when the denying one counts another unit', () => {
     const bytes = { ...perMinute, name: 'b', unit: 'content-bytes', remaining: 0, denied: true }
     const states = [perMinute, { ...bytes, retryAfterMs: 3_600_000 }]
     for (const dialect of ['draft-7', 'draft-6', 'legacy', 'legacy-delta'] as const) {
@@ -118,7 +118,7 @@ describe('the one policy of the older dialects', () => {
     expect(format(states)).toContain('RateLimit: "default";r=50;t=30, "b";r=0;t=3600')
   })
 
-  it('tells the truth about a visible policy when only a hidden one denies', () => {
+  it('is accurate about a visible policy when only a hidden one denies', () => {
     const hidden = { ...daily, hidden: true, denied: true, retryAfterMs: 600_000 }
     const lines = format([perMinute, hidden], { dialects: ['legacy'] })
     expect(lines).toEqual([...legacy, 'Retry-After: 600'])
@@ -131,7 +131,7 @@ describe('the one policy of the older dialects', () => {
 })
 
 describe('GitHub’s extra fields', () => {
-  it('H31: tell what is used, and of which policy', () => {
+  it('H31: show the used units, and the policy', () => {
     const lines = format([perMinute], { dialects: ['legacy-github'] })
     const extra = ['X-RateLimit-Used: 50', 'X-RateLimit-Resource: default']
     expect(lines).toEqual([...legacy, ...extra])
@@ -155,12 +155,12 @@ describe('Retry-After', () => {
     expect(format(states, { retryJitterMs: 99_999 }).at(-1)).toBe('Retry-After: 1728000')
   })
 
-  it('is not sent when the request passes all the same', () => {
+  it('is not sent when the request passes anyway', () => {
     const lines = format([denied], { rejected: false })
     expect(lines).toEqual([listed, 'RateLimit: "default";r=0;t=30'])
   })
 
-  it('is not sent when no violated policy knows how long', () => {
+  it('is not sent when no violated policy knows the wait', () => {
     expect(format([{ ...denied, retryAfterMs: undefined }])).toHaveLength(2)
     expect(format([{ ...denied, retryAfterMs: Number.NaN }])).toHaveLength(2)
   })

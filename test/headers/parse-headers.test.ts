@@ -165,7 +165,7 @@ describe('the legacy fields', () => {
     expect(resetMs(value)).toBeUndefined()
   })
 
-  it('mean the stricter of two lines', () => {
+  it('use the stricter of two lines', () => {
     const source = {
       'X-RateLimit-Limit': '100, 10',
       'X-RateLimit-Remaining': '5, 0',
@@ -292,19 +292,16 @@ describe('the fields of vendors', () => {
     ['0', '0', 0],
     ['soon', '12.5', 13],
     ['5', 'soon', 5000],
-  ])('tell one wait by Retry-After %j and Retry-After-Ms %j', (seconds, ms, expected) => {
+  ])('derive one wait from Retry-After %j and Retry-After-Ms %j', (seconds, ms, expected) => {
     const source = { 'Retry-After': seconds, 'retry-after-ms': ms }
     expect(parseHeaders(source, { nowMs }).retryAfterMs).toBe(expected)
   })
 })
 
 const clocks = [Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY, Number.NaN]
-it.each(clocks)(
-  'by a clock of %s dates and epochs say nothing, and delays what they say',
-  (nowMs) => {
-    const date = 'Fri, 20 Nov 2026 12:00:30 GMT'
-    const source = { 'Retry-After': date, 'X-RateLimit-Reset': '1795176030' }
-    expect(parseHeaders(source, { nowMs })).toEqual({ policies: [], retryAfterMs: undefined })
-    expect(parseHeaders({ 'Retry-After': '30' }, { nowMs }).retryAfterMs).toBe(30_000)
-  },
-)
+it.each(clocks)('with a clock of %s ignore dates and epochs, but not delays', (nowMs) => {
+  const date = 'Fri, 20 Nov 2026 12:00:30 GMT'
+  const source = { 'Retry-After': date, 'X-RateLimit-Reset': '1795176030' }
+  expect(parseHeaders(source, { nowMs })).toEqual({ policies: [], retryAfterMs: undefined })
+  expect(parseHeaders({ 'Retry-After': '30' }, { nowMs }).retryAfterMs).toBe(30_000)
+})

@@ -27,7 +27,7 @@ describe('parsing Retry-After', () => {
     expect(parseRetryAfter(text, nowMs)).toBe(expected)
   })
 
-  it('takes two digits of a year for the past when they seem more than 50 years ahead', () => {
+  it('reads a two-digit year as past if it seems more than 50 years ahead', () => {
     expect(parseRetryAfter('Sunday, 06-Nov-94 08:49:37 GMT', nowMs)).toBe(0)
     expect(parseRetryAfter('Friday, 20-Nov-76 12:00:00 GMT', nowMs)).toBeGreaterThan(0)
   })
@@ -61,7 +61,7 @@ describe('merging Retry-After', () => {
     expect(mergeRetryAfter(existing, ours)).toBe(expected)
   })
 
-  it('turns an existing date into seconds, and keeps the later', () => {
+  it('converts an existing date to seconds, and keeps the later', () => {
     const existing = 'Fri, 20 Nov 2026 12:01:00 GMT'
     expect(mergeRetryAfter(existing, '30', { nowMs })).toBe('60')
     expect(mergeRetryAfter(existing, '90', { nowMs })).toBe('90')

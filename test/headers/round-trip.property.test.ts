@@ -13,7 +13,7 @@ function fieldsOf(states: readonly PolicyState[], dialect: Dialect, rejected: bo
 
 const anyDialect = fc.constantFrom(...allDialects)
 
-describe('whatever a limiter tells', () => {
+describe('whatever a limiter reports', () => {
   it('is read back by our parser, in draft-11', () => {
     const property = fc.property(soundStates, fc.boolean(), (states, rejected) => {
       const { policies } = parseHeaders(fieldsOf(states, 'draft-11', rejected), { nowMs })

@@ -42,7 +42,7 @@ describe('allow and block', () => {
     ['0.0.0.0/0', '', 'count'],
     ['0.0.0.0/0', undefined, 'count'],
     ['8.0.0.1', '010.0.0.1', 'count'],
-  ])('with %s in the list, %s is met as %s', (entry, address, expected) => {
+  ])('with %s in the list, %s is treated as %s', (entry, address, expected) => {
     const ips = ['192.0.2.0/24', entry, '192.0.2.7']
     expect(treatment({ allow: { ips } }, address)).toBe(expected)
     const refused = expected === 'pass' ? 'refuse' : expected
@@ -64,7 +64,7 @@ describe('allow and block', () => {
     expect(treatment({ block: { keys } }, '198.51.100.1', { policies })).toBe('refuse')
   })
 
-  it('refuse whom both name, wherever the two are found', () => {
+  it('refuse clients on both lists, wherever these are', () => {
     const ips = ['203.0.113.9']
     const keys = ['@ip/203.0.113.9']
     expect(treatment({ allow: { ips }, block: { keys } }, '203.0.113.9')).toBe('refuse')
@@ -72,7 +72,7 @@ describe('allow and block', () => {
     expect(treatment({ allow: { keys }, block: { keys } }, '203.0.113.9')).toBe('refuse')
   })
 
-  it('let whom the address lets in pass without a key, whatever onMissingKey says', () => {
+  it('admit allowed addresses without a key, whatever onMissingKey is', () => {
     const key = () => undefined
     const lists = { allow: { ips: ['203.0.113.9'] }, block: { keys: ['nobody'] } }
     for (const onMissingKey of ['ip', 'deny', 'skip', 'error'] as const) {
@@ -80,7 +80,7 @@ describe('allow and block', () => {
     }
   })
 
-  it('ask for no key, cost or limit where the address says it all', () => {
+  it('resolve no key, cost or limit if the address decides', () => {
     const asked = vi.fn(() => 1)
     const key = vi.fn(() => 'ada')
     const options = { key, cost: asked, limit: asked, defaultLimit: 1 }
@@ -92,7 +92,7 @@ describe('allow and block', () => {
     expect(asked).not.toHaveBeenCalled()
   })
 
-  it('refuse without asking the store, which observers are told once', () => {
+  it('refuse without calling the store, and notify observers once', () => {
     const store = memoryStore()
     const apply = vi.spyOn(store, 'apply')
     const onDecision = vi.fn()
@@ -117,7 +117,7 @@ describe('allow and block', () => {
     })
   })
 
-  it('have a message that is found, or a handler, tell of a refusal', async () => {
+  it('use the message or handler for refusals', async () => {
     const block = { ips: ['203.0.113.9'] }
     const found = await guardOf({ ...one, block, message: async () => ({ no: 1 }) }).check(
       exchange(),
@@ -166,7 +166,7 @@ describe('allow and block', () => {
 })
 
 describe('a set of addresses', () => {
-  it('takes an IPv6 that stands for an IPv4 for that IPv4, in the list and in requests', () => {
+  it('treats an IPv4-mapped IPv6 address as IPv4, in the list and in requests', () => {
     const spellings = ['203.0.113.9', '::ffff:203.0.113.9', '64:ff9b::cb00:7109', '::203.0.113.9']
     for (const entry of [...spellings, '64:ff9b::203.0.113.0/120', '203.0.113.0/24']) {
       const set = new AddressSet([entry], 'ips')
@@ -178,7 +178,7 @@ describe('a set of addresses', () => {
   const address = fc.tuple(fc.nat(255), fc.nat(255), fc.nat(255), fc.nat(255))
   const number = (bytes: readonly number[]) => bytes.reduce((sum, byte) => sum * 256 + byte, 0)
 
-  it('has what lies in one of its networks, and nothing else', () => {
+  it('contains exactly the addresses in its networks', () => {
     const network = fc.tuple(address, fc.nat(32)).map(([bytes, length]) => {
       const size = 2 ** (32 - length)
       const first = Math.floor(number(bytes) / size) * size
@@ -199,7 +199,7 @@ describe('a set of addresses', () => {
     )
   })
 
-  it('of 10,000 networks is asked about 50,000 addresses in a moment', () => {
+  it('with 10,000 networks looks up 50,000 addresses quickly', () => {
     const networks = Array.from({ length: 10_000 }, (_, i) =>
       i % 2 === 0 ? `10.${i >> 8}.${i & 255}.0/24` : `2001:db8:${i.toString(16)}::/48`,
     )

@@ -96,7 +96,7 @@ it.each<Wrong>([
   [{ ...good, headers: ['draft-6', 'draft-11'] }, /keep either/],
   [{ ...good, store: {} }, /^store must be a store/],
   [{ ...good, shed: true }, /^shed must be a plain object/],
-])('no guard is made of %o', (options, message, code) => {
+])('rejects %o', (options, message, code) => {
   expect(making(options)).toThrow(errorOf(message, code))
 })
 
@@ -113,7 +113,7 @@ it.each<[string, object]>([
   ['lease', leases],
   ['retryAfter', leases],
   ['align', { ...good, algorithm: 'fixed-window' }],
-])('null as %s is refused, since it may be a setting that could not be read', (field, options) => {
+])('null as %s is rejected, since it may be an unreadable setting', (field, options) => {
   const message = new RegExp(`^${field}\\b.* but is null`)
   expect(making({ ...options, [field]: null })).toThrow(message)
 })
@@ -134,7 +134,7 @@ describe('options that a guard is made of', () => {
     [{ ...none, ...good, profiles: { dear: { ...noPolicy, ...good } } }, 1],
     [{ ...none, penalty: { after: 1, within: '1m', for: '1m', ...noPenalty } }, 0],
     [{ ...none, penalty: { after: 'never', within: undefined, ...noPenalty } }, 0],
-  ])('undefined is as if the option were not there: %#', async (options, limits) => {
+  ])('undefined is the same as omitting the option: %#', async (options, limits) => {
     const guard = guardOf(options as GuardFields<object>)
     const { verdict } = await guard.check(exchange())
     expect(guard.limiter.policies[0]?.name).toBe('default')

@@ -11,14 +11,14 @@ import { exchange, guardOf, now } from './exchange.ts'
 const good = { limit: 5, window: '1m' } as const
 
 describe('a guard', () => {
-  it('takes another cost of each policy', () => {
+  it('takes a different cost for each policy', () => {
     const costs = [{ cost: 1 }, { cost: () => 3 }, {}]
     const policies = costs.map((own, index) => ({ ...good, name: `p${index}`, ...own }))
     const { decision } = now(guardOf({ cost: 2, policies }).check(exchange()))
     expect(decision?.outcomes.map(({ remaining }) => remaining)).toEqual([4, 2, 3])
   })
 
-  it('asks in order: skip, keys, costs, limits; and nothing after a skip', async () => {
+  it('runs in order: skip, keys, costs, limits; and nothing after a skip', async () => {
     const asked: string[] = []
     const note =
       <T>(what: string, value: T) =>
@@ -54,7 +54,7 @@ describe('a guard', () => {
     process.off('unhandledRejection', unhandled)
   })
 
-  it('counts all that have no address in one bucket', () => {
+  it('counts all requests without an address in one bucket', () => {
     const guard = guardOf({ ...good, limit: 1 })
     const keys = [undefined, 'not an address'].map(
       (ip) => now(guard.check(exchange({ ip }))).decision?.key,
@@ -92,7 +92,7 @@ describe('a guard', () => {
   })
 
   it.each([Number.NaN, Number.POSITIVE_INFINITY, -1, 0.5, '5', undefined, 2 ** 53])(
-    'has a number such as %s open no gate, as a cost or as a limit, and reports it',
+    'is not opened by %s as a cost or a limit, and reports it',
     (bad) => {
       const onInvalid = vi.fn()
       const asked = (limits: object) => {
@@ -113,7 +113,7 @@ describe('a guard', () => {
     },
   )
 
-  it('names the private policies of all scopes apart, in names that every header can carry', () => {
+  it('gives private policies of all scopes distinct names that are valid in headers', () => {
     const guard = guardOf({ ...good, limit: 1_000_000, headers: ['draft-11'] })
     const names = new Map<string, string>()
     const alike = ['GET /a/b', 'GET /a-b', 'GET /a/:b', 'GET /A/b', '/a/b', 'GET /é', 'GET /è']
@@ -130,7 +130,7 @@ describe('a guard', () => {
     fc.assert(law, { numRuns: 300 })
   })
 
-  it('joins whatever stands on the response already into lists that parse', () => {
+  it('merges existing response headers into lists that parse', () => {
     const guard = guardOf({ ...good, limit: 1_000_000, headers: ['draft-11'] })
     const more = fc.constantFrom(';r=1', ';q=1', ';r=1;t=', '')
     const item = fc
@@ -152,7 +152,7 @@ describe('a guard', () => {
     fc.assert(law, { numRuns: 500 })
   })
 
-  it('joins what others add between two guards of one response', () => {
+  it('merges headers that others add between two guards', () => {
     const { fields, ...rest } = exchange()
     const [one, two] = [guardOf(good), guardOf({ ...good, name: 'b' })]
     setFields(rest.response, now(one.check(rest)).verdict.fields)
@@ -247,13 +247,10 @@ it.each<[string, GuardFields<object>['headers'], Record<string, string>, object]
   ['draft-7', ['draft-11'], ofDraft7, ours],
   ['draft-11', ['draft-6'], { 'RateLimit-Policy': '"a";q=1', RateLimit: '"a";r=1' }, ofDraft6],
   ['no dialect that it sends', [], theirs, theirs],
-])(
-  'H30: fields that others have set are replaced if their types differ, and left alone otherwise: %s',
-  (...row) => {
-    const [, headers = [], before, after] = row
-    expect(chained([{ ...good, headers }], before)).toEqual(after)
-  },
-)
+])('H30: existing fields are replaced if their types differ, and kept otherwise: %s', (...row) => {
+  const [, headers = [], before, after] = row
+  expect(chained([{ ...good, headers }], before)).toEqual(after)
+})
 
 describe('a refusal', () => {
   const login = { name: 'login', limit: 1, window: '30s', algorithm: 'fixed-window' } as const
@@ -267,26 +264,26 @@ describe('a refusal', () => {
     return { fields: Object.fromEntries(verdict.fields), text: text ?? '' }
   }
 
-  it('H32: adds jitter to Retry-After, and to nothing else', () => {
+  it('H32: adds jitter only to Retry-After', () => {
     const random = vi.spyOn(Math, 'random').mockReturnValue(0.8)
     const { fields } = refused({ ...login, retryJitter: 0.1 })
     random.mockRestore()
     expect(fields).toMatchObject({ 'Retry-After': '33', RateLimit: '"login";r=0;t=30' })
   })
 
-  it('sends the problem where a message function yields nothing', () => {
+  it('sends the problem if a message function returns nothing', () => {
     const { text } = refused({ ...login, message: (() => undefined) as never })
     expect(text).toContain('"title":"Quota Exceeded","status":429')
   })
 
-  it('lists visible policies beside a hidden one that denies, and names it nowhere', () => {
+  it('lists visible policies when a hidden one denies, and never names it', () => {
     const hidden = { name: 'secret', limit: 1, window: '1h', hidden: true } as const
     const { fields, text } = refused({ policies: [{ ...good, name: 'shown' }, hidden] })
     expect(JSON.stringify([fields, text])).not.toContain('secret')
     expect(fields).toMatchObject({ 'RateLimit-Policy': '"shown";q=5;w=60', 'Retry-After': '3600' })
   })
 
-  it('names no policy with countDenied that had room, and tells its wait', () => {
+  it('does not name a countDenied policy that had room, but includes its wait', () => {
     const attempts = { name: 'attempts', limit: 2, window: '1h', countDenied: true } as const
     const { fields, text } = refused({ policies: [login, attempts] })
     expect(text).toContain('"violated-policies":["login"]')
@@ -297,7 +294,7 @@ describe('a refusal', () => {
 
 describe('continueWith', () => {
   it.each([undefined, null, false, 0, '', 'route', 'router'])(
-    'hands on an Error when a step throws or rejects with %o, which a framework might take for leave',
+    'passes on an Error when a step throws or rejects with %o, which a framework might take as success',
     async (thrown) => {
       const next = vi.fn<(error?: Error) => void>()
       continueWith(next, () => {
@@ -314,7 +311,7 @@ describe('continueWith', () => {
     },
   )
 
-  it('hands on an object that was thrown as it is', async () => {
+  it('passes on a thrown object unchanged', async () => {
     const next = vi.fn<(error?: Error) => void>()
     continueWith(next, () => Promise.reject({ status: 418 }))
     await new Promise((resolve) => setImmediate(resolve))

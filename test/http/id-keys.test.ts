@@ -47,7 +47,7 @@ describe('user() and tenant()', () => {
     warn.mockRestore()
   })
 
-  it('are missing where the id is none, and say so once', () => {
+  it('are missing for an invalid id, and warn once', () => {
     const warn = vi.spyOn(console, 'warn').mockReturnValue()
     for (const id of [0.5, 2 ** 53, Number.POSITIVE_INFINITY, {}, [], true, Symbol('id')]) {
       expect(keyOf(user(() => id as never)), String(id)).toBeUndefined()
@@ -58,14 +58,14 @@ describe('user() and tenant()', () => {
     warn.mockRestore()
   })
 
-  it('wait for an id that takes its time, and throw what its function throws', async () => {
+  it('await an async id, and throw what its function throws', async () => {
     await expect(keyOf(user(async () => 42))).resolves.toBe('@user/42')
     const failing = user(async () => raise('no session'))
     await expect(keyOf(failing)).rejects.toThrow('no session')
     expect(() => keyOf(tenant(() => raise('no tenant')))).toThrow('no tenant')
   })
 
-  it.each([undefined, null, 'id', {}])('need a function, and not %s', (find) => {
+  it.each([undefined, null, 'id', {}])('need a function, not %s', (find) => {
     for (const make of [user, tenant]) {
       const message = `${make.name}(find) must be a function`
       expect(() => Reflect.apply(make, undefined, [find])).toThrow(message)
@@ -94,7 +94,7 @@ const { identity } = fc.letrec<{ identity: Identity }>((tie) => ({
 }))
 const scoped = fc.tuple(fc.oneof(fc.constant(''), text), identity)
 
-it('keys of all kinds are never the same for two identities, nor for two places', () => {
+it('keys of all kinds differ for two identities, and for two places', () => {
   fc.assert(
     fc.property(scoped, scoped, ([scope, one], [otherScope, other]) => {
       const keys = [scopedKey(scope, String(key(one))), scopedKey(otherScope, String(key(other)))]

@@ -12,7 +12,7 @@ describe.each([
   const with_ = (credential: string) => ({ [field]: written(credential) })
   const issued = (credential: string) => credential === 'ada' || credential === 'bob'
 
-  it('lets 200 wrong logins with made-up credentials get no further than the limit', async () => {
+  it('stops 200 logins with made-up credentials at the limit', async () => {
     const verify = async (credential: string) => issued(credential)
     const rule = { limit: 5, window: '15m' } as const
     const { ask } = clientsOf({
@@ -31,7 +31,7 @@ describe.each([
     expect(tried.filter((status) => status === 200)).toHaveLength(5)
   })
 
-  it('counts each credential that you issued apart', async () => {
+  it('counts each issued credential separately', async () => {
     const key = firstOf(resolver<Client>({ verify: issued }), ip())
     const { statuses } = clientsOf({ ...one, key })
 
@@ -41,7 +41,7 @@ describe.each([
     expect(await statuses(1)).toEqual([429])
   })
 
-  it('shows verify the request, and throws what it throws', async () => {
+  it('passes the request to verify, and throws what it throws', async () => {
     const verify = vi.fn((_credential: string, _client: Client): boolean => {
       throw new Error('no database')
     })
@@ -53,7 +53,7 @@ describe.each([
   })
 
   it.each([undefined, null, 0, 'yes', 1, {}])(
-    'believes nobody for whom verify answers %j',
+    'trusts no credential for which verify returns %j',
     async (answer) => {
       const warn = vi.spyOn(console, 'warn').mockReturnValue()
       const { statuses } = clientsOf({ ...one, key: resolver({ verify: () => answer as true }) })
@@ -68,7 +68,7 @@ describe('req.rateLimit.reset()', () => {
   const byUser = user(({ headers }: Client) => headers.user)
   const ada = { user: 'ada' }
 
-  it('forgets what all identities of a request have taken, wherever its limits stand', async () => {
+  it('resets all identities of a request, wherever its limits are', async () => {
     const login: GuardFields<Client>['policies'] = [
       { limit: 3, window: '15m', key: all(byUser, ip()) },
       { name: 'address', limit: 9, window: '15m', key: ip() },
@@ -88,7 +88,7 @@ describe('req.rateLimit.reset()', () => {
     expect(await statuses(1, { user: 'eve' })).toEqual([429])
   })
 
-  it('lifts the block of whoever is refused and then proves who it is', async () => {
+  it('lifts the block of a client that proves its identity after a refusal', async () => {
     const penalty = { after: 1, within: '1m', for: '1h' } as const
     const { ask } = clientsOf({ ...one, key: byUser, penalty })
     for (const status of [200, 429, 200, 429]) {
@@ -98,7 +98,7 @@ describe('req.rateLimit.reset()', () => {
     }
   })
 
-  it('gives nothing back twice, and says whether anything was there', async () => {
+  it('refunds nothing twice, and reports whether anything existed', async () => {
     const { ask } = clientsOf({ ...one, limit: 2, refundWhen: () => true, store: memoryStore() })
     for (let i = 0; i < 4; i += 1) {
       const { status, decision, hold } = await ask()

@@ -72,7 +72,7 @@ describe('ip()', () => {
     expect(ipKey(address)).toBe(key)
   })
 
-  it('gives a canonical key or the one for all that is no address, for any text', () => {
+  it('returns a canonical key, or the one for invalid addresses, for any string', () => {
     fc.assert(
       fc.property(fc.oneof(fc.string(), fc.ipV4(), fc.ipV6(), fc.ipV4Extended()), (text) => {
         expect(ipKey(text)).toMatch(/^@ip\/(invalid|[\d.]+|[0-9a-f:]+\/64)$/)
@@ -81,7 +81,7 @@ describe('ip()', () => {
     )
   })
 
-  it('gives one key for all ways to write an address, and for all of its prefix', () => {
+  it('returns one key for all spellings of an address, and for its prefix', () => {
     fc.assert(
       fc.property(ipv6, ipv6, ([a, b, c, d, ...low], [, , , , ...other]) => {
         const texts = [low, other].flatMap((rest) => spellings([a, b, c, d, ...rest]))
@@ -92,7 +92,7 @@ describe('ip()', () => {
     )
   })
 
-  it('gives one key for all texts of an address that stands for an IPv4, and never one for two IPv4', () => {
+  it('returns one key for all spellings of an IPv4-mapped address, and never one for two IPv4', () => {
     const octets = fc.tuple(fc.integer({ min: 1, max: 255 }), octet, octet, octet)
     const hex = (a: number, b: number) => (a * 256 + b).toString(16)
     const forms = ([a, b, c, d]: readonly [number, number, number, number]): string[] =>
@@ -111,7 +111,7 @@ describe('ip()', () => {
     )
   })
 
-  it('counts by the prefixes that it is told, and is missing without an address', () => {
+  it('counts by the given prefixes, and is missing without an address', () => {
     expect(keyOf(ip(), { ip: undefined })).toBeUndefined()
     expect(ipKey('203.0.113.9', { prefix4: 24 })).toBe('@ip/203.0.113.0/24')
     expect(ipKey('2001:db8:1:2::1', { prefix6: 48 })).toBe('@ip/2001:db8:1::/48')
@@ -180,7 +180,7 @@ describe('header(), apiKey() and bearer()', () => {
     }
   })
 
-  it('take what is there', () => {
+  it('read the value', () => {
     const headers = { 'x-api-key': 'k1', authorization: 'bEaReR  t0ken', 'x-tenant': ' acme ' }
     expect(keyOf(apiKey(), { headers })).toBe('@key/k1')
     expect(keyOf(bearer(), { headers })).toBe('@bearer/t0ken')
@@ -208,7 +208,7 @@ describe('the key of a request', () => {
   const byUser = ({ headers }: Client) => headers.user
   const ada = { user: 'ada' }
 
-  it('is asked for once, though several policies use it', async () => {
+  it('is resolved once, although several policies use it', async () => {
     const key = vi.fn(byUser)
     const policies = [
       { ...one, name: 'a' },
@@ -226,14 +226,17 @@ describe('the key of a request', () => {
     ['limit', { limit: (client) => nameOf(client).length, defaultLimit: 1 }],
     ['cost', { cost: async (client) => nameOf(client).length }],
     ['enforce', { enforce: async (client) => nameOf(client) !== '' }],
-  ])('or another value has its place told if its function is wrong: %s', async (option, own) => {
-    const { ask } = clientsOf({ policies: [{ ...one, name: 'account', ...(own as object) }] })
-    const message = new RegExp(
-      `^${option} of 'account' in \\w+: Cannot read properties of undefined`,
-    )
-    await expect(ask()).rejects.toThrow(message)
-    await expect(ask()).rejects.toMatchObject({ name: 'TypeError', cause: { name: 'TypeError' } })
-  })
+  ])(
+    'or another value is reported with its place if its function is wrong: %s',
+    async (option, own) => {
+      const { ask } = clientsOf({ policies: [{ ...one, name: 'account', ...(own as object) }] })
+      const message = new RegExp(
+        `^${option} of 'account' in \\w+: Cannot read properties of undefined`,
+      )
+      await expect(ask()).rejects.toThrow(message)
+      await expect(ask()).rejects.toMatchObject({ name: 'TypeError', cause: { name: 'TypeError' } })
+    },
+  )
 
   it("may be missing: 'deny' refuses, without fields and without a promise", async () => {
     const { ask } = clientsOf({ ...one, key: byUser, onMissingKey: 'deny' })
@@ -279,7 +282,7 @@ describe('a limiter by credentials that nobody verifies', () => {
     ['verified before', { ...one, key: all(bearer({ verify: false }), ip()) }],
     ['beside a policy by address', { policies: [apiKey(), ip()].map((key) => ({ ...one, key })) }],
     ['by address', { ...one, key: firstOf(ip()) }],
-  ])('says nothing where there is no hole: %s', (_how, options) => {
+  ])('does not warn without a risk: %s', (_how, options) => {
     const said = warning()
     guardOf(options)
     expect(said()).toEqual([])
@@ -303,20 +306,20 @@ it('route() is the pattern with its method, HEAD as GET, and one key for all tha
 describe('all() and firstOf()', () => {
   const given = { ip: '203.0.113.9', headers: { 'x-api-key': 'k' } }
 
-  it('goes on where a resolver yields more text than a key may have', () => {
+  it('continues if a resolver returns a key that is too long', () => {
     const long = (length: number) => () => 'k'.repeat(length)
     expect(keyOf(long(16_385), given)).toBeUndefined()
     expect(keyOf(firstOf(long(16_385), ip()), given)).toBe('@ip/203.0.113.9')
     expect(keyOf(firstOf(long(16_384), ip()), given)).toHaveLength(16_384)
   })
 
-  it('is missing when a part is, and takes the first that is there', () => {
+  it('is missing if a part is, or takes the first one present', () => {
     expect(keyOf(all(ip(), bearer()), given)).toBeUndefined()
     expect(keyOf(firstOf(bearer(), apiKey(), ip()), given)).toBe('@key/k')
     expect(keyOf(firstOf(bearer()), given)).toBeUndefined()
   })
 
-  it('gives promises only where a resolver does', async () => {
+  it('returns promises only if a resolver does', async () => {
     const slow = async (): Promise<string> => 'slow'
     const none = async () => undefined
     expect(keyOf(all(ip(), apiKey()), given)).toBeTypeOf('string')
@@ -333,12 +336,12 @@ describe('all() and firstOf()', () => {
 })
 
 describe('a key of a function of yours', () => {
-  it('is taken as it is, and never meets a ready-made one', () => {
+  it('is used unchanged, and never collides with a built-in one', () => {
     expect(keyOf(() => 'user:42')).toBe('user:42')
     expect(keyOf(() => '@ip/203.0.113.9')).toBe('@@ip/203.0.113.9')
   })
 
-  it('that is no text is missing, and warned of once', () => {
+  it('that is not a string is missing, with one warning', () => {
     const warn = vi.spyOn(console, 'warn').mockReturnValue()
     for (const value of [undefined, null, '']) expect(keyOf(() => value)).toBeUndefined()
     expect(warn).not.toHaveBeenCalled()

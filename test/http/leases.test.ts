@@ -23,7 +23,7 @@ function guarded(options: GuardFields<object> = {}) {
 }
 
 describe('a passage with leases', () => {
-  it('releases them once, whoever else does', async () => {
+  it('releases them once, even if others do too', async () => {
     const { guard, check, asked } = guarded()
     const { decision, hold } = check()
     if (decision) expect(await guard.limiter.release(decision)).toBe(true)
@@ -46,7 +46,7 @@ describe('a passage with leases', () => {
     expect(vi.getTimerCount()).toBe(0)
   })
 
-  it('proposes the wait that the policy is given, and none where nothing is ever lent', () => {
+  it("sends the policy's wait, or none with limit 0", () => {
     const wait = (limit: number) => {
       const { check } = guarded({ limit, retryAfter: '7s' })
       check()
@@ -68,7 +68,7 @@ describe('a passage with leases', () => {
 })
 
 describe('renewal', () => {
-  it('goes on as long as the request, three times a lease', async () => {
+  it('continues as long as the request, three times per lease', async () => {
     const { check, asked } = guarded()
     const passages = [check(), check()]
     await vi.advanceTimersByTimeAsync(300_000)
@@ -79,7 +79,7 @@ describe('renewal', () => {
     expect(check().verdict.action).toBe('pass')
   })
 
-  it('is of those that are left, in whatever order the others end', async () => {
+  it('covers the remaining leases, in whatever order others end', async () => {
     const { check, asked } = guarded({ limit: 4 })
     const [first, second, third, fourth] = [check(), check(), check(), check()]
     second.hold?.finish(200)
@@ -96,7 +96,7 @@ describe('renewal', () => {
     expect(vi.getTimerCount()).toBe(0)
   })
 
-  it('is by one timer, which runs only while leases are open', () => {
+  it('uses one timer, which runs only while leases are open', () => {
     const { check } = guarded({ limit: 100 })
     expect(vi.getTimerCount()).toBe(0)
     const passages = Array.from({ length: 100 }, check)
@@ -122,7 +122,7 @@ describe('renewal', () => {
     expect(asked('renew')).toBe(9)
   })
 
-  it('is not by a timer that overflows, however long a lease is', async () => {
+  it('never overflows a timer, however long a lease is', async () => {
     const { check, asked } = guarded({ lease: '3650d' })
     check()
     await vi.advanceTimersByTimeAsync(60_000)
@@ -142,7 +142,7 @@ describe('renewal', () => {
     expect(check().verdict.action).toBe('pass')
   })
 
-  it('soon leaves a store alone that does not answer', async () => {
+  it('soon stops calling a store that does not answer', async () => {
     const { check, change, asked } = guarded()
     check()
     change.mockImplementation(() => new Promise(() => undefined) as never)

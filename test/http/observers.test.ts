@@ -16,7 +16,7 @@ function listening() {
 }
 
 describe('observers of a guard', () => {
-  it('are told by the guard of a route too, and once of the limiter of each', () => {
+  it("are notified by a route's guard too, and once of each limiter", () => {
     const onLimiter = vi.fn()
     const { decisions, observers } = listening()
     const guard = guardOf({
@@ -29,7 +29,7 @@ describe('observers of a guard', () => {
     expect(names).toEqual(['default', 'login'])
   })
 
-  it('are told of the policy that X-RateLimit tells of', () => {
+  it('receive the policy that X-RateLimit describes', () => {
     const algorithm = fc.constantFrom('sliding-log', 'fixed-window', 'token-bucket')
     const limits = { limit: fc.integer({ min: 1, max: 9 }), cost: fc.integer({ min: 0, max: 4 }) }
     const policy = fc.record({ ...limits, algorithm, window: fc.constantFrom('1s', '5s', '1m') })
@@ -78,7 +78,7 @@ describe('observers of a guard', () => {
     ['no-key', keyless, {}],
     ['no-key', { ...keyless, allow: { ips: ['10.0.0.0/8'] } }, {}],
     ['no-key', { ...keyless, block: { keys: ['bad'] } }, {}],
-  ] as const)('are told of a request that passes uncounted: %s', async (reason, options, view) => {
+  ] as const)('are notified of an uncounted request: %s', async (reason, options, view) => {
     const { decisions, skips, observers } = listening()
     const guard = guardOf({ limit: 1, window: '1m', observers, ...options })
     await guard.check(exchange(view))
@@ -89,7 +89,7 @@ describe('observers of a guard', () => {
   it.each([
     ['has no key', { ...keyless, onMissingKey: 'deny' }, undefined],
     ['goes over its limit', { limit: 0, key: (): string => 'ada' }, 'ada'],
-  ] as const)('are told once of a request that %s', async (_, options, found) => {
+  ] as const)('are notified once of a request that %s', async (_, options, found) => {
     const { decisions, observers } = listening()
     const guard = guardOf({ limit: 9, window: '1m', observers, ...options })
     const { native } = exchange()
@@ -100,7 +100,7 @@ describe('observers of a guard', () => {
     expect(decisions[0]?.request).toBe(native)
   })
 
-  it('are told of no policy where the failure mode answers, and neither is the handler', async () => {
+  it('receive no policy if the failure mode answers, and neither does the handler', async () => {
     const { decisions, observers } = listening()
     const store = goneStore(memoryStore())
     const all = [...observers, { onStoreError: () => undefined }]
@@ -111,7 +111,7 @@ describe('observers of a guard', () => {
     expect(decisions).toMatchObject([{ policy: undefined, key: undefined, digest: undefined }])
   })
 
-  it('are told of a limiter once, although retries are free', () => {
+  it('are notified of a limiter once, although retries are free', () => {
     const observers = [{ onLimiter: vi.fn() }, { onLimiter: vi.fn() }]
     guardOf({ limit: 1, window: '1m', idempotencyKey: true, observers })
     for (const { onLimiter } of observers) expect(onLimiter).toHaveBeenCalledOnce()
@@ -121,7 +121,7 @@ describe('observers of a guard', () => {
     ['GET', 'GET /all'],
     ['MKCALENDAR', 'OTHER /all'],
     ['MADE-UP', 'OTHER /all'],
-  ])('are told of the method %s on a route for all methods as %s', async (method, route) => {
+  ])('receive the method %s on a route for all methods as %s', async (method, route) => {
     const { decisions, observers } = listening()
     const guard = guardOf({ limit: 1, window: '1m', observers })
     await guard.check(exchange({ method, route: '/all' }))
@@ -148,7 +148,7 @@ describe('observers of a guard with an admission', () => {
     ['was taken before', { isKnown: true }, true],
     ['found no room', { givesBack: true, fullForMs: 1_000 }, false],
     ['was wrong', {}, false],
-  ])('are told that a request is queued when it %s', async (_case, taken, isQueued) => {
+  ])('are notified that a request is queued when it %s', async (_case, taken, isQueued) => {
     const { decisions, guard } = admitting({ take: () => ({ ...answer, ...taken }) })
     await guard.check(exchange())
     expect(decisions).toMatchObject([{ isQueued, answeredBy: 'memory' }])
@@ -157,14 +157,14 @@ describe('observers of a guard with an admission', () => {
   it.each([
     ['takes fails', { takes: failing }],
     ['take fails', { take: failing }],
-  ])('are told of a request, allowed or denied, although %s', async (_case, admission) => {
+  ])('are notified of a request, allowed or denied, although %s', async (_case, admission) => {
     const { decisions, guard } = admitting(admission)
     for (let i = 0; i < 2; i += 1)
       await expect(guard.check(exchange())).rejects.toThrow('no broker')
     expect(decisions).toMatchObject([{ isQueued: false }, { isQueued: false }])
   })
 
-  it('are told how long the decision on a request took that is queued over a limit', async () => {
+  it('receive the decision time of a request queued over a limit', async () => {
     const { decisions, guard } = admitting({ take: () => ({ ...answer, isNew: true }) }, 0)
     await guard.check(exchange())
     expect(decisions).toMatchObject([{ isQueued: true }])
@@ -175,7 +175,7 @@ describe('observers of a guard with an admission', () => {
     ['an admission', { overflows: false, takes: () => false, take: () => answer }],
     ['none', undefined],
   ])(
-    'are told of a request once that there is no room to hold, as shed, with %s',
+    'are notified once of a request without room to wait, as shed, with %s',
     async (_case, admission) => {
       const { decisions, observers } = listening()
       const bucket = { algorithm: 'leaky-bucket', limit: 1, window: '1m', maxDelay: '5m' } as const

@@ -12,7 +12,7 @@ function waits(limiter: Limiter, key = address): Promise<number> {
 }
 
 describe('the penalty of a guard', () => {
-  it('blocks whom limiter.block names, wherever the guard stands', async () => {
+  it('blocks keys passed to limiter.block, wherever the guard is', async () => {
     const guard = guardOf({ ...quota, limit: 9, penalty: { after: 'never' } })
     await guard.limiter.block(address, '1h')
     for (const scope of ['', 'GET /x', '/api']) {
@@ -23,14 +23,14 @@ describe('the penalty of a guard', () => {
     expect(now(await guard.check(exchange({}, 'GET /x'))).verdict.action).toBe('pass')
   })
 
-  it('collects the strikes of all places where it stands', async () => {
+  it('collects the strikes of all its places', async () => {
     const guard = guardOf({ ...quota, penalty })
     for (const scope of ['a', 'b', 'c', 'a', 'b', 'c']) await guard.check(exchange({}, scope))
     const { decision } = now(await guard.check(exchange({}, 'd')))
     expect(decision?.outcomes).toMatchObject([{ allowed: true }, { allowed: false }])
   })
 
-  it('is one with those of its routes, which are made on first use', async () => {
+  it('is shared with its routes, which are created on first use', async () => {
     const guard = guardOf({ ...quota, limit: 100, penalty })
     const strict = { limit: 0, window: '1m' } as const
     const named = { policies: [{ ...strict, name: 'zero' }], combine: 'add' } as const
@@ -43,7 +43,7 @@ describe('the penalty of a guard', () => {
     expect(await waits(guard.limiter)).toBeGreaterThan(0)
   })
 
-  it('stands beside no policies at all', async () => {
+  it('works without policies', async () => {
     const guard = guardOf({ penalty: { after: 'never' } })
     expect(now(await guard.check(exchange())).verdict).toEqual({ action: 'pass', fields: [] })
     await guard.limiter.block(address, '1h')
@@ -73,7 +73,7 @@ describe('the penalty of a guard', () => {
       return { guard, check: async () => now(await guard.check(exchange())) }
     }
 
-    it('counts nothing, and denies all the same whom it has blocked', async () => {
+    it('counts nothing, but still denies blocked clients', async () => {
       const limit = adaptive({ min: 1, max: 50, ...busy })
       const once = { ...penalty, after: 1 }
       const { guard, check } = await reducing({ limit, window: '1h', penalty: once })
@@ -135,7 +135,7 @@ describe('a client that is blocked', () => {
   beforeEach(() => void vi.useFakeTimers({ toFake: ['Date'] }))
   afterEach(() => void vi.useRealTimers())
 
-  it('H11: is told so by a problem of its own, from the denial on that led to the block', async () => {
+  it('H11: gets its own problem, from the denial that led to the block', async () => {
     const { ask, statuses } = clientsOf({ ...one, penalty: { ...hour, name: 'scan' } })
     await statuses(3)
     for (let i = 0; i < 2; i += 1) {
@@ -145,7 +145,7 @@ describe('a client that is blocked', () => {
     }
   })
 
-  it('is told by no list of policies, blocked or not', async () => {
+  it('is not shown in lists of policies, blocked or not', async () => {
     const { ask, statuses } = clientsOf({ ...one, penalty: hour, headers: ['draft-11'] })
     const before = await ask()
     await statuses(3)
@@ -159,7 +159,7 @@ describe('a client that is blocked', () => {
     })
   })
 
-  it('is told no name of a hidden penalty', async () => {
+  it('does not see the name of a hidden penalty', async () => {
     const hidden = { ...hour, name: 'secret', hidden: true }
     const { ask, statuses } = clientsOf({ ...one, penalty: hidden })
     await statuses(4)

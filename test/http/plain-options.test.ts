@@ -70,7 +70,7 @@ const takers: readonly (readonly [option: string, take: (value: object) => unkno
   ['poll', (value) => statusMonitor({ queue, poll: any(value) })],
 ]
 
-describe.each(takers)('what is no plain object is refused by %s', (option, take) => {
+describe.each(takers)('%s rejects anything but plain objects', (option, take) => {
   it.each(nonsense)('%s', (_kind, value) => {
     expect(() => take(value())).toThrow(option)
   })
@@ -86,7 +86,7 @@ describe('options', () => {
     }
   })
 
-  it('are told by the name of their class what they are', () => {
+  it('are described by their class name', () => {
     const message = /^routes must be a plain object.*, but is a Map$/
     expect(() => rateLimit({ ...good, routes: any(new Map()) })).toThrow(message)
   })
@@ -101,7 +101,7 @@ describe('options', () => {
   })
 
   it.each(['constructor', 'toString', '__proto__', 'hasOwnProperty', 'valueOf'])(
-    'with the unknown name %s are refused, and nothing inherited is proposed',
+    'with the unknown name %s are rejected, without suggesting inherited names',
     (name) => {
       const options = JSON.parse(`{ "limit": 5, "window": "1m", "${name}": 1 }`)
       const message = `^createLimiter: there is no option '${name}'; (all options are listed|the closest are '(?!${name}'))`

@@ -41,7 +41,7 @@ describe("preflights: 'pass'", () => {
     },
   )
 
-  it('holds for routes that do not say otherwise', async () => {
+  it('applies to routes without their own setting', async () => {
     const routes = { '/a': one, '/b': { ...one, preflights: 'count' } } as const
     expect(await treatment({ routes }, { path: '/a' })).toBe('pass')
     expect(await treatment({ routes }, { path: '/b' })).toBe('pass,reject')
@@ -51,7 +51,7 @@ describe("preflights: 'pass'", () => {
     ['a key', { key: ada, block: { keys: ['ada'] } }],
     ['a key, with an address that is allowed', { key: ada, allow, block: { keys: ['ada'] } }],
     ['an address that is allowed too', { allow, block: allow }],
-  ])('refuses clients of whom a list blocks %s', async (_what, options) => {
+  ])('refuses clients with %s on a block list', async (_what, options) => {
     expect(await treatment({ ...one, ...options })).toBe('reject')
   })
 
@@ -75,7 +75,7 @@ describe("preflights: 'pass'", () => {
     expect(await treatment(guarded)).toBe('pass')
   })
 
-  it('asks no function where neither a penalty nor a list needs a key', async () => {
+  it('calls no function if neither a penalty nor a list needs a key', async () => {
     const asked = vi.fn(ada)
     await treatment({ ...one, key: asked, block: { ips: ['10.0.0.1'] } })
     expect(asked).not.toHaveBeenCalled()

@@ -27,14 +27,14 @@ function watch() {
 
 const fake = (i: number) => `198.51.100.${i % 250}, 10.0.0.1`
 
-describe('what is known of proxies', () => {
-  it('is said once where X-Forwarded-For arrives and none is trusted', () => {
+describe('the watch for untrusted proxies', () => {
+  it('warns once if X-Forwarded-For arrives and no proxy is trusted', () => {
     const { advice, proxies } = watch()
     for (let i = 0; i < 1_000; i += 1) proxies.see(fake(i), '10.0.0.1', false)
     expect(warn.mock.calls).toEqual([[`sluice: ${advice.untrusted}`]])
   })
 
-  it('is said once where one address takes all of 500 requests that were forwarded for many', () => {
+  it('warns once if one address sends 500 requests forwarded for many', () => {
     const { advice, proxies } = watch()
     for (let i = 0; i < 499; i += 1) proxies.see(fake(i), '10.0.0.2', 2)
     expect(warn).not.toHaveBeenCalled()
@@ -42,7 +42,7 @@ describe('what is known of proxies', () => {
     expect(warn.mock.calls).toEqual([[`sluice: ${advice.oneAddress}`]])
   })
 
-  it('is said where one in twenty comes from elsewhere, and not where one in ten does', () => {
+  it('warns if one in twenty comes from elsewhere, not if one in ten does', () => {
     const often = watch()
     for (let i = 0; i < 500; i += 1) {
       often.proxies.see(fake(i), i % 20 === 7 ? `192.0.2.${i % 250}` : '10.0.0.2', 2)
@@ -56,14 +56,14 @@ describe('what is known of proxies', () => {
     expect(warn).toHaveBeenCalledTimes(1)
   })
 
-  it('is not said of clients that have an address each, nor of one that is the same all the way', () => {
+  it('does not warn of clients with distinct addresses, nor of one unchanged address', () => {
     const { proxies } = watch()
     for (let i = 0; i < 5_000; i += 1) proxies.see(fake(i), `198.51.100.${i % 250}`, 2)
     for (let i = 0; i < 5_000; i += 1) proxies.see(fake(i % 19), '10.0.0.2', 2)
     expect(warn).not.toHaveBeenCalled()
   })
 
-  it('is found in the next 500 when the first of these was a stray', () => {
+  it('warns in the next 500 requests if the first was a stray', () => {
     const { proxies } = watch()
     for (let i = 0; i < 1_000; i += 1) {
       proxies.see(fake(i), i === 0 ? '192.0.2.7' : '10.0.0.2', 2)

@@ -53,7 +53,7 @@ describe('a retry', () => {
     expect(await used()).toBe(2)
   })
 
-  it('passes when nothing is left, so often as there may be retries', async () => {
+  it('passes when nothing is left, as often as retries are allowed', async () => {
     const { post, used } = counted()
     const statuses = []
     for (let i = 0; i < 12; i += 1) statuses.push((await post('k')).status)
@@ -62,7 +62,7 @@ describe('a retry', () => {
     expect(await used()).toBe(5)
   })
 
-  it('I05: of a request that was refused is none, nor is one after the window', async () => {
+  it('I05: of a refused request does not count as one, nor one after the window', async () => {
     const { post, used } = counted()
     for (let i = 0; i < 5; i += 1) await post()
     expect((await post('k')).status).toBe(429)
@@ -91,7 +91,7 @@ describe('a retry', () => {
     ['no key', undefined, {}, {}],
     ['a blank key', '   ', {}, {}],
     ['another user', 'k', { user: 'bob' }, {}],
-  ])('is no request with %s', async (_, key, headers, view) => {
+  ])('is not a request with %s', async (_, key, headers, view) => {
     const { post, used } = counted()
     await post('k')
     await post(key, headers, view)
@@ -124,7 +124,7 @@ describe('a retry', () => {
     expect((await check('k'))?.allowed).toBe(false)
   })
 
-  it('is told to observers like any other request, and nothing else is', async () => {
+  it('is reported to observers like any other request, and nothing else is', async () => {
     const onDecision = vi.fn<(event: DecisionEvent) => void>()
     const { post } = counted({ observers: { onDecision } })
     await post('k')
@@ -146,7 +146,7 @@ describe('a retry', () => {
 })
 
 describe('a guard with an idempotency key', () => {
-  it('asks the store once for a request without', () => {
+  it('calls the store once for a request without a key', () => {
     const store = memoryStore()
     const apply = vi.spyOn(store, 'apply')
     const { guard } = guarded({ store })
@@ -154,7 +154,7 @@ describe('a guard with an idempotency key', () => {
     expect(apply).toHaveBeenCalledTimes(1)
   })
 
-  it('has a request wait once for a store that does not answer', async () => {
+  it('delays a request once for a store that does not answer', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
     let isFrozen = false
     const never = new Promise<never>(() => undefined)
@@ -174,7 +174,7 @@ describe('a guard with an idempotency key', () => {
     expect(before.mock.calls.filter(([op]) => op === 'consume')).toHaveLength(1)
   })
 
-  it('charges the first attempt also where a process decides with its share alone', async () => {
+  it('charges the first attempt even if a process decides by its share alone', async () => {
     const { left } = guarded({ store: gone, instances: 4, observers: { onStoreError } })
     expect([await left('a'), await left('b')]).toEqual([1, 0])
   })
@@ -207,7 +207,7 @@ describe('a guard with an idempotency key', () => {
     expect(seen).toEqual([4, 5])
   })
 
-  it('takes a request of another cost for another request', () => {
+  it('treats a request with another cost as a different request', () => {
     const costs = new Map<object, number>()
     const cost = (native: object) => costs.get(native) ?? 1
     const { guard } = guarded({ cost })
@@ -220,7 +220,7 @@ describe('a guard with an idempotency key', () => {
     expect([send(1), send(8), send(7), send(7)]).toEqual(['pass', 'reject', 'pass', 'pass'])
   })
 
-  it('keeps what the first attempt took for the retries that went by it', () => {
+  it("keeps the first attempt's units for the retries that rely on it", () => {
     const chargeWhen = (_: object, { status }: { status: number }) => status === 401
     const { begin } = guarded({ name: 'logins', limit: 2, chargeWhen })
     let tried = 0
@@ -237,7 +237,7 @@ describe('a guard with an idempotency key', () => {
     expect(tried).toBe(6)
   })
 
-  it('charges a retry whose first attempt is given back while it asks', async () => {
+  it('charges a retry whose first attempt is refunded meanwhile', async () => {
     const store = storeThrough(memoryStore(), () => Promise.resolve())
     const refundWhen = (_: object, { status }: { status: number }) => status >= 500
     const { guard } = guarded({ store, refundWhen })
@@ -255,7 +255,7 @@ describe('a guard with an idempotency key', () => {
     }
   })
 
-  it('waits for its turn in a queue, which retries do not jump', () => {
+  it('queues retries like other requests', () => {
     const queue = { algorithm: 'leaky-bucket', limit: 1, window: '1s', queue: 10 } as const
     const { begin } = guarded({ policies: [queue] })
     const delayOf = (key: string) => {

@@ -96,7 +96,7 @@ function settled(around: Options, route: Override): number | undefined {
 }
 
 it.each(Object.entries(options))(
-  'what a route leaves out is as around it: %s',
+  'a route inherits omitted options: %s',
   (_, [around, own, seen]) => {
     const outer: Options = { ...base, ...around }
     const fields = Object.keys(own).filter((field) => field in outer)
@@ -131,24 +131,24 @@ describe('a policy of a route that is not whole', () => {
     ['a limit, of one in a list', { policies: [base] }, { limit: 2 }, { windowMs: 60_000 }],
     ['a limit, of a limit function', found, { limit: 2 }, { limit: 2 }],
     ['a name', base, { name: 'mine' }, { limit: 5, name: 'mine' }],
-  ])('has the rest of the one around it: %s', (_, around, route, policy) => {
+  ])('inherits the rest: %s', (_, around, route, policy) => {
     const { decision } = last(around as Options, route)
     expect(decision?.policy).toMatchObject(policy)
   })
 
-  it('is private, also where the one around it has a name', () => {
+  it('is private, even if the enclosing one has a name', () => {
     const around = { ...base, name: 'api', key }
     const found = last(around, { limit: 2 }).decision?.policy
     expect([found?.named, found?.limit]).toEqual([false, 2])
   })
 
-  it('is added with the window of the one around it', () => {
+  it('is added with the enclosing window', () => {
     const { decision } = last({ ...base, key }, { limit: 2, combine: 'add' })
     const policies = decision?.outcomes.map(({ policy }) => [policy.limit, policy.windowMs])
     expect(policies).toEqual([5, 2].map((limit) => [limit, 60_000]))
   })
 
-  it('is refused with the reason where there are several', () => {
+  it('is rejected with the reason if there are several', () => {
     const around: Options = { policies: [base, { limit: 50, window: '1h' }] }
     expect(() => guarded(around, { limit: 2 })).toThrow(
       "routes['/r']: window is missing, and cannot be inherited, because there are 2 surrounding policies; set limit and window",
@@ -161,7 +161,7 @@ describe('a policy of a route that is not whole', () => {
 })
 
 describe('chargeWhen of a route', () => {
-  it('gives nothing back of the policies that the route is added to', () => {
+  it('refunds nothing of the policies that the route is added to', () => {
     const store = memoryStore()
     const around = { name: 'global', ...base, store, key }
     const chargeWhen = () => false
@@ -196,7 +196,7 @@ describe('chargeWhen of a route', () => {
     expect(decision?.outcomes.map(({ remaining }) => remaining)).toEqual(left)
   })
 
-  it('holds for inherited policies without a name, which count for the route alone', () => {
+  it('applies to inherited private policies, which count for the route alone', () => {
     const store = memoryStore()
     const [first] = asked({ ...base, store, key }, { chargeWhen: () => false })
     expect(first?.hold).toBeDefined()

@@ -41,13 +41,13 @@ describe('routes', () => {
     ['/%', undefined],
     ['', undefined],
     ['*', undefined],
-  ])('as the router of a framework would find them: %s', (path, limit) => {
+  ])("match like a framework's router: %s", (path, limit) => {
     const routes = { '/users/:id': of(1), '/users/me': of(2), '/files/*': of(3) }
     expect(limitOf(routes, { path })).toBe(limit)
   })
 
   it.each(['/Login', '/login/', '//login', '/LOGIN//'])(
-    '%s is /login where that makes no difference',
+    '%s is /login with a lax router',
     (path) => {
       expect(limitOf({ '/login': of(1) }, { path }, lax)).toBe(1)
       expect(limitOf({ '/login': of(1) }, { path })).toBeUndefined()
@@ -68,7 +68,7 @@ describe('routes', () => {
     ['/word/7', undefined],
     ['/caf%c3%A9', 8],
     ['/caf%c3%A9/%zz', undefined],
-  ])('where the router is not known, %s is what any of them would find', (path, limit) => {
+  ])('with an unknown router, %s matches what any router would', (path, limit) => {
     const routes = {
       '/login': of(1),
       '/users/me': of(2),
@@ -170,7 +170,7 @@ describe('routes', () => {
     expect(found).toEqual(counted)
   })
 
-  it('that are false stand for what is written', () => {
+  it('that are false match exactly what is written', () => {
     const routes = { '/health': false, '/public/*': false, '*': of(1) } as const
     for (const routing of [exactRouting, { ...lax, lenient: true }]) {
       const at = (path: string) => limitOf(routes, { path }, routing)
@@ -180,7 +180,7 @@ describe('routes', () => {
     }
   })
 
-  it('stand behind a prefix', () => {
+  it('are relative to a prefix', () => {
     const routes = { '/': of(1), '/login': of(2), '*': of(3) }
     const at = (path: string) =>
       limitOf(routes, { path }, { ...exactRouting, prefix: '/api/:tenant' })
@@ -192,7 +192,7 @@ describe('routes', () => {
     expect(limitOf(routes, { path: '/api/' }, { ...lax, prefix: '/api' })).toBe(1)
   })
 
-  it('without a method hold for methods that the router does not know', () => {
+  it('without a method apply to unknown methods', () => {
     expect(limitOf({ '/x': of(1), 'GET /x': of(2) }, { method: 'BREW', path: '/x' })).toBe(1)
     expect(limitOf({ 'GET /x': of(2) }, { method: 'BREW', path: '/x' })).toBeUndefined()
   })
@@ -268,7 +268,7 @@ describe('routes', () => {
     expect(making({ ...of(5), name: 'api', profiles })).toThrow(message)
   })
 
-  it('cannot count what they add to, or a penalty around them, in another store', () => {
+  it('cannot count an extended limit or an enclosing penalty in another store', () => {
     const store = memoryStore()
     const own = { ...of(9), name: 'own', store }
     const penalty = { after: 'never' } as const
@@ -283,7 +283,7 @@ describe('routes', () => {
     guardOf({ ...of(2), store, penalty, routes: added })
   })
 
-  it('cannot put a queue beside leases by adding it', () => {
+  it('cannot combine a queue with leases by adding it', () => {
     const queue = of(1, { algorithm: 'leaky-bucket', combine: 'add' })
     expect(making({ algorithm: 'concurrency', limit: 5, routes: { '/x': queue } })).toThrow(
       errorOf(/^routes\['\/x'\]/, 'SLUICE_POLICY_COMBINATION'),
@@ -292,13 +292,13 @@ describe('routes', () => {
 
   const queue = { limit: 1, window: '1s', algorithm: 'leaky-bucket', key: () => 'ada' } as const
 
-  it('hold as many requests as they say themselves', () => {
+  it('hold their own maximum of requests', () => {
     const guard = guardOf({ ...queue, routes: { '/x': { maxWaiting: 0 } } })
     const ask = (path: string) => now(guard.check(exchange({ path }))).verdict.action
     expect([ask('/x'), ask('/x')]).toEqual(['pass', 'reject'])
   })
 
-  it('hold as many requests as the limiter may, all together', () => {
+  it("together hold at most the limiter's maximum of requests", () => {
     const guard = guardOf({ ...queue, maxWaiting: 1, routes: { '/x': queue } })
     const ask = (path: string) => now(guard.check(exchange({ path }))).verdict.action
     expect([ask('/'), ask('/x'), ask('/')]).toEqual(['pass', 'pass', 'delay'])

@@ -30,7 +30,7 @@ function guarded(options: GuardFields<object> = {}) {
 }
 
 describe('what a request took', () => {
-  it('is given back at most once, however its ends, refunds, resets and windows follow each other', async () => {
+  it('is refunded at most once, in any order of ends, refunds, resets and windows', async () => {
     const ends = ['finish 200', 'finish 500', 'abort', 'refund']
     const event = fc.constantFrom(...ends, 'request', 'request', 'reset', 'next window')
     const steps = fc.array(fc.tuple(event, fc.nat({ max: 9 })), { maxLength: 40 })
@@ -64,7 +64,7 @@ describe('what a request took', () => {
     await fc.assert(law, { numRuns: 200 })
   })
 
-  it('is held only where it may be given back', () => {
+  it('is held only if it may be refunded', () => {
     expect(guarded().check().hold).toBeUndefined()
     expect(guarded({ refundWhen: () => true, limit: 0 }).check().hold).toBeUndefined()
     expect(guarded({ refundWhen: () => true }).check().hold).toBeDefined()
@@ -90,7 +90,7 @@ describe('what a request took', () => {
     expect(queue.guard.waiting).toBe(0)
   })
 
-  it('is asked about once where policies share the function', () => {
+  it('is decided once if policies share the function', () => {
     const refundWhen = vi.fn(() => true)
     const policies = [policy, { ...policy, name: 'other' }]
     const { check } = guarded({ policies, refundWhen })
@@ -100,7 +100,7 @@ describe('what a request took', () => {
     expect(refundWhen).toHaveBeenCalledExactlyOnceWith(native, { status: 503 })
   })
 
-  it('is of several policies that which the function of each says', () => {
+  it('is decided for each policy by its function', () => {
     const { check } = guarded({
       policies: [
         { ...policy, name: 'failed', chargeWhen: (_, { status }) => status === 401 },
@@ -132,7 +132,7 @@ describe('what a request took', () => {
     expect(await used()).toBe(1)
   })
 
-  it('follows the function of a policy where the guard has another', async () => {
+  it("follows the policy's function over the guard's", async () => {
     const policies = [{ ...policy, refundWhen: () => false }]
     const { check, used } = guarded({ policies, chargeWhen: () => false })
     check().end(200)
@@ -141,7 +141,7 @@ describe('what a request took', () => {
 })
 
 describe('late costs', () => {
-  it('are listened for only when there are some, and once', () => {
+  it('add one listener, and only if there are any', () => {
     const { check } = guarded()
     const { held, decision } = check()
     expect(held).toHaveLength(0)
@@ -152,7 +152,7 @@ describe('late costs', () => {
     expect(held).toHaveLength(1)
   })
 
-  it('are charged when the response is over or the client leaves, and at once after that', async () => {
+  it('are charged when the response ends or the client disconnects, then immediately', async () => {
     for (const status of [200, undefined]) {
       const { check, used } = guarded()
       const { decision, end } = check()
@@ -194,7 +194,7 @@ describe('late costs', () => {
     expect(await used()).toBe(1)
   })
 
-  it('of a request that gives back what it took are not charged', async () => {
+  it('of a refunded request are not charged', async () => {
     const { check, used } = guarded({ refundWhen: (_, { status }) => status >= 500 })
     const { decision, end } = check()
     decision?.charge(10)
@@ -203,7 +203,7 @@ describe('late costs', () => {
     expect(await used()).toBe(0)
   })
 
-  it('wait for an async function that says whether the request counts', async () => {
+  it('wait for an async chargeWhen', async () => {
     let resolve: (value: boolean) => void = () => undefined
     const promise = new Promise<boolean>((settle) => (resolve = settle))
     const { check, used } = guarded({ refundWhen: () => promise })
@@ -283,7 +283,7 @@ describe('budgets', () => {
     await until('the rest comes back', async () => (await limiter.peek('ada')).remaining === 85)
   })
 
-  it('have no end where nothing is limited', async () => {
+  it('are unlimited if nothing is limited', async () => {
     const limits = { limit: (): typeof unlimited => unlimited, defaultLimit: 1, reserve: () => 40 }
     const { decision } = await guardOf({ ...tokens, ...limits }).check(exchange())
     expect(decision?.spend(1_000_000)).toBe(true)

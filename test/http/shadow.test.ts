@@ -22,7 +22,7 @@ async function finish(hold: Hold | undefined): Promise<void> {
 }
 
 describe('a policy in shadow', () => {
-  it('H12: shows nothing, refuses nothing, and tells of the request and its key', async () => {
+  it('H12: shows nothing, refuses nothing, and reports the request and its key', async () => {
     const { observers, outcomes } = told()
     const own = { key: () => 'ada', exposeHeaders: true, hideOnRedirect: true }
     const { ask } = clientsOf({ ...shadow, ...own, observers })
@@ -37,7 +37,7 @@ describe('a policy in shadow', () => {
     })
   })
 
-  it('H13: leaves the fields to the policy that is enforced beside it', async () => {
+  it('H13: leaves the headers to the enforced policy', async () => {
     const { observers, outcomes } = told()
     const policies = [{ ...shadow, limit: 0 }, enforced]
     const { ask } = clientsOf({ policies, observers, headers: ['draft-11', 'legacy-delta'] })
@@ -59,7 +59,7 @@ describe('a policy in shadow', () => {
     },
   )
 
-  it('frees the leases that it lent when a response is over', async () => {
+  it('releases its leases when a response ends', async () => {
     const { observers, outcomes } = told()
     const leases = { name: 'inflight', algorithm: 'concurrency', limit: 1 } as const
     const { ask } = clientsOf({ ...leases, mode: 'shadow', observers })
@@ -101,7 +101,7 @@ describe('a policy with enforce', () => {
     expect(outcomes).toEqual(['new true', 'new false'])
   })
 
-  it('is enforced where the function says neither, and that is reported', async () => {
+  it('is enforced if the function returns neither, which is reported', async () => {
     const onInvalid = vi.fn()
     const enforce = () => undefined as never
     const { statuses } = clientsOf({ ...own, enforce, observers: { onInvalid } })

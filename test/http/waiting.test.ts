@@ -19,7 +19,7 @@ function fate({ verdict }: Passage): { goesOn: boolean | undefined } {
 }
 
 describe('a delayed passage', () => {
-  it('goes on at the millisecond of its turn, and its end after that changes nothing', async () => {
+  it('continues at the millisecond of its turn, and its later end changes nothing', async () => {
     const guard = guardOf(queue)
     expect(now(guard.check(exchange())).verdict.action).toBe('pass')
     const passage = now(guard.check(exchange()))
@@ -35,7 +35,7 @@ describe('a delayed passage', () => {
   })
 
   it.each(['finish', 'abort'] as const)(
-    'does not go on after %s, and leaves its slot taken',
+    'does not continue after %s, and keeps its slot taken',
     async (how) => {
       const guard = guardOf(queue)
       guard.check(exchange())
@@ -52,7 +52,7 @@ describe('a delayed passage', () => {
     },
   )
 
-  it('tells the client where it stood when it was decided', () => {
+  it('shows the client its position at decision time', () => {
     const guard = guardOf({ ...queue, window: 30, headers: ['draft-11'] })
     guard.check(exchange())
 
@@ -62,7 +62,7 @@ describe('a delayed passage', () => {
     })
   })
 
-  it('100,000 of them all go on or are given up, and nothing is left', async () => {
+  it('100,000 of them all continue or are aborted, without leaks', async () => {
     // Real timers: faked ones look at each other, 100,000 times 100,000.
     vi.useRealTimers()
     vi.useFakeTimers({ toFake: ['Date'], now: 1_000_000 })
@@ -85,7 +85,7 @@ describe('a delayed passage', () => {
 })
 
 describe('the waiting room', () => {
-  it('turns away one request too many, which is not charged, and tells it to come when its turn would be', () => {
+  it('refuses one request too many, uncharged, with a wait until its turn', () => {
     const guard = guardOf({ ...queue, window: 1500, maxWaiting: 1 })
     guard.check(exchange())
     guard.check(exchange())
@@ -105,7 +105,7 @@ describe('the waiting room', () => {
     expect(now(guard.check(exchange())).decision?.retryAfterMs).toBe(2999)
   })
 
-  it('of no seats turns away whatever would wait, and no policy beside it is charged', async () => {
+  it('without seats refuses every request that would wait, and charges no policy', async () => {
     const total = { name: 'total', limit: 10, window: '1m' } as const
     const policies = [{ ...queue, name: 'queue' }, total]
     const guard = guardOf({ policies, maxWaiting: 0, key: () => 'ada' })
@@ -125,7 +125,7 @@ describe('settleAfter', () => {
     hold: { finish: vi.fn(), abort: vi.fn() },
   })
 
-  it('tells once how a response ended, and stops listening', () => {
+  it('reports once how a response ended, and stops listening', () => {
     const { response, socket, hold } = setUp()
     settleAfter(response, socket, hold)
     response.writableEnded = true
@@ -147,7 +147,7 @@ describe('settleAfter', () => {
     expect(holds.every(({ abort }) => abort.mock.calls.length === 1)).toBe(true)
   })
 
-  it('makes do with a response where there is no connection', () => {
+  it('works with a response without a connection', () => {
     const { response, hold } = setUp()
     settleAfter(response, undefined, hold)
     settleAfter(response, { destroyed: false }, hold)

@@ -51,7 +51,7 @@ it.each(alerts)('%s fires exactly when it should', { timeout: 120_000 }, async (
   await expectSuccess({ rule_files: [file], tests })
 })
 
-it('a version is marked once, and a kill switch for as long as it is thrown', async () => {
+it('a version is annotated once, and a kill switch while it is on', async () => {
   const [version, count, pass] = annotations.map(({ expr }) =>
     expr.replaceAll('$job', 'api').replaceAll('$__interval', '1m'),
   )
@@ -77,7 +77,7 @@ it('a version is marked once, and a kill switch for as long as it is thrown', as
   await expectSuccess({ rule_files: [], tests: [test] })
 })
 
-it('promtool accepts the page', async () => {
+it('promtool accepts the metrics page', async () => {
   const { metrics, limiter } = limited({ limit: 1 })
   for (let i = 0; i < 3; i += 1) await limiter.consume('a')
   metrics.onEvent({ type: 'done', queue: 'a"b\\c\nd', runMs: 5 })

@@ -9,7 +9,7 @@ import { expectSeries, fakeTime, seriesValue } from './scrape.ts'
 fakeTime()
 
 describe('the bounds of metrics', () => {
-  it('have 200 routes and 2,000 series at most, and count what becomes other', async () => {
+  it('have at most 200 routes and 2,000 series, and count overflow as other', async () => {
     const metrics = collectMetrics()
     const guard = guardOf({ name: 'api', limit: 5_000, window: '1m', observers: [metrics] })
     for (let i = 0; i < 5_000; i += 1) {
@@ -56,7 +56,7 @@ describe('the bounds of metrics', () => {
     })
   })
 
-  it('describe a policy too many to follow its keys', async () => {
+  it('describe one policy too many, without following its keys', async () => {
     const metrics = collectMetrics()
     const limiters = Array.from({ length: 102 }, (_, i) =>
       createLimiter({ name: `p${i}`, limit: 5, window: '1m', observers: [metrics] }),
@@ -70,7 +70,7 @@ describe('the bounds of metrics', () => {
     expect(metrics.topKeys({ policy: 'p100' })).toBeUndefined()
   })
 
-  it('let limiters go that nobody uses any more', async () => {
+  it('release unused limiters', async () => {
     vi.useRealTimers()
     setFlagsFromString('--expose-gc')
     const collectGarbage: () => void = runInNewContext('gc')

@@ -29,7 +29,7 @@ describe('metrics of a guard', () => {
     })
   })
 
-  it('tell what a policy in shadow would have done beside what is enforced', async () => {
+  it('report shadow results next to enforced ones', async () => {
     const metrics = collectMetrics()
     const soft = { name: 'soft', limit: 1, window: '1m', mode: 'shadow' } as const
     const policies = [{ name: 'hard', limit: 10, window: '1m' } as const, soft]
@@ -48,7 +48,7 @@ describe('metrics of a guard', () => {
   it.each([
     ['open', 'failed_open'],
     ['closed', 'failed_closed'],
-  ] as const)('tell of requests that the failure mode %s decides', async (failureMode, result) => {
+  ] as const)('report requests decided by failure mode %s', async (failureMode, result) => {
     const metrics = collectMetrics()
     const store = goneStore(memoryStore())
     const options = { failureMode, store, observers: [metrics, { onStoreError: () => undefined }] }
@@ -99,7 +99,7 @@ describe('metrics of a limiter', () => {
     })
   })
 
-  it.each([1, 127, 128, 300])('count all of %i decisions, whatever is read', async (count) => {
+  it.each([1, 127, 128, 300])('count all of %i decisions, regardless of reads', async (count) => {
     const ofPage = 'sluice_checks_total{policy="api",result="allowed"}'
     const checks = (families: readonly Family[]) => checksIn(families)['api allowed']
     const readings: Readonly<Record<string, (metrics: Metrics) => unknown>> = {
@@ -149,7 +149,7 @@ describe('metrics of a limiter', () => {
     }
   })
 
-  it('tell a tap of each decision at once', async () => {
+  it('notify a tap of each decision immediately', async () => {
     const { metrics, limiter } = limited({ limit: 4 })
     await limiter.consume('a')
     const heard: unknown[] = []
@@ -159,7 +159,7 @@ describe('metrics of a limiter', () => {
     expect(heard.flat()).toEqual([0.5, 'api', 0.75, 'api'])
   })
 
-  it('are read although the store fails to make a digest, which is a warning', async () => {
+  it('are readable although the store fails to compute a digest, which is a warning', async () => {
     const digestOf = (): string => {
       throw new Error('no digest')
     }
@@ -171,13 +171,13 @@ describe('metrics of a limiter', () => {
     })
   })
 
-  it('tell the share of the busiest identity without naming it', async () => {
+  it('report the share of the busiest identity without naming it', async () => {
     const { metrics, limiter } = limited({ limit: 1_000 })
     for (let i = 0; i < 10; i += 1) await limiter.consume(i < 6 ? 'greedy' : `user-${i}`)
     expect(await seriesValue(metrics, 'sluice_hot_key_share{policy="api"}')).toBeCloseTo(0.6)
   })
 
-  it('tell requests that a penalty denies', async () => {
+  it('report requests denied by a penalty', async () => {
     const { metrics, limiter } = limited({ penalty: { name: 'ban', after: 'never' } })
     await limiter.block('a', '1m')
     await limiter.consume('a')
@@ -190,7 +190,7 @@ describe('metrics of a limiter', () => {
     expect(metrics.topKeys({ policy: 'ban', by: 'denied' })?.total).toBe(1)
   })
 
-  it('tell the skew of the clocks as it is, so that a repaired one is seen', async () => {
+  it('report the current clock skew, so that a repair is visible', async () => {
     const skewed = { ...memoryStore(), fleet: { instances: 1, clockSkewMs: -1_200 } }
     const { metrics } = limited({ store: skewed })
     createLimiter({ limit: 1, window: '1m', observers: [metrics] })

@@ -71,7 +71,7 @@ describe('denialLog', () => {
     expect(first).toMatchObject({ digest: Reflect.get(second ?? {}, 'digest') })
   })
 
-  it('says nothing of a policy in shadow by itself', async () => {
+  it('ignores policies in shadow by default', async () => {
     const { records, log } = logged()
     const wanted = { name: 'next', limit: 1, window: '1m', mode: 'shadow' } as const
     const guard = guardOf({ ...wanted, observers: [log] })
@@ -80,7 +80,7 @@ describe('denialLog', () => {
     expect(records).toEqual([])
   })
 
-  it('writes tens of records a second, whatever the flood, which stand for all denials', async () => {
+  it('writes tens of records per second in any flood, representing all denials', async () => {
     const perSecond = 5
     const flood = scaled(20_000, 500_000)
     const { records, ask } = denying({ perSecond })
@@ -94,7 +94,7 @@ describe('denialLog', () => {
     expect(records.at(-1)).toMatchObject(summary)
   })
 
-  it('stands for each denial once, in a second and across seconds', async () => {
+  it('represents each denial once, within a second and across seconds', async () => {
     const { records, log, ask } = denying({ perSecond: 5 })
     await ask(1 + 105)
     expect(stoodFor(records)).toBe(105)
@@ -110,7 +110,7 @@ describe('denialLog', () => {
     expect(records.at(-1)).toMatchObject({ policies })
   })
 
-  it('begins anew each second, and writes no summary where each denial had its record', async () => {
+  it('restarts each second, and writes no summary if each denial had a record', async () => {
     const { records, log, ask } = denying({ perSecond: 2 })
     await ask(3)
     vi.advanceTimersByTime(1_000)
@@ -120,7 +120,7 @@ describe('denialLog', () => {
     expect(records.map(({ type }) => type)).toEqual(['denial', 'denial', 'denial', 'denial'])
   })
 
-  it('sums up the denials of its time alone', async () => {
+  it('summarises only the denials of its period', async () => {
     const { records, ask } = denying({ perSecond: 2 })
     await ask(1 + 2)
     vi.advanceTimersByTime(3_600_000)
@@ -158,7 +158,7 @@ describe('denialLog', () => {
     ['fields are no JSON', { fields: () => 1n }, /BigInt/],
     ['traceId throws', { traceId: throws }, /./],
     ['traceId rejects', { traceId: rejects }, /./],
-  ])('goes on, and says why, where %s', async (_, options, reason) => {
+  ])('continues, and reports why, if %s', async (_, options, reason) => {
     const { records, ask } = denying(options)
     await ask(2)
     const fieldsError = expect.stringMatching(reason)
@@ -168,7 +168,7 @@ describe('denialLog', () => {
   it.each([
     ['throws', throws],
     ['rejects', rejects],
-  ])('hurts no request where the sink %s', async (_, sink) => {
+  ])('affects no request if the sink %s', async (_, sink) => {
     const guard = guardOf({ limit: 1, window: '1m', observers: [denialLog({ sink })] })
     await guard.check(exchange())
     expect((await guard.check(exchange())).verdict.action).toBe('reject')

@@ -4,7 +4,7 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { patientLimiter } from '../support/patient-limiter.ts'
 
 describe('fleetSnapshot', () => {
-  it('adds up what the processes of a fleet count, and forgets nobody who leaves', async () => {
+  it("sums the counts of a fleet's processes, including departed ones", async () => {
     const fleet = aFleet()
     const [one, two] = [fleet.join(), fleet.join()]
     for (let i = 0; i < 7; i += 1) await two.limiter.consume('ada')
@@ -23,7 +23,7 @@ describe('fleetSnapshot', () => {
     expect(checks(one)).toEqual({ allowed: 6, denied: 2 })
   })
 
-  it('does not count what others had counted before this process listened', async () => {
+  it('ignores counts from before this process listened', async () => {
     const fleet = aFleet()
     const old = fleet.join()
     for (let i = 0; i < 4; i += 1) await old.limiter.consume('ada')
@@ -37,7 +37,7 @@ describe('fleetSnapshot', () => {
     expect(checks(old)).toEqual({ allowed: 5, denied: 3 })
   })
 
-  it('only grows while reports come in, and is whole when they have', async () => {
+  it('only grows while reports arrive, and is complete afterwards', async () => {
     const fleet = aFleet()
     const [one, two] = [fleet.join(), fleet.join()]
     let last = 0
@@ -75,7 +75,7 @@ describe('fleetSnapshot', () => {
     expect(checks({ metrics })).toEqual({ allowed: 1 })
   })
 
-  it('takes bounded room, whatever the number of policies: the less busy are one', async () => {
+  it('takes bounded space for any number of policies: less busy ones are merged', async () => {
     const fleet = aFleet()
     const [one, two] = [fleet.join(), fleet.join()]
     for (let policy = 0; policy < 150; policy += 1) {

@@ -68,7 +68,7 @@ describe('topKeys over a fleet', () => {
     expect(Number(await server.cli('PTTL', key))).toBeGreaterThan(0)
   })
 
-  it('says that it knows this process alone, while Redis is away', async () => {
+  it('reports only this process while Redis is unavailable', async () => {
     const { metrics, limiter } = join('f2')
     expect(metrics.topKeys({ policy: 'api' })).toMatchObject({ scope: 'process', processes: 1 })
     await limiter.consume('a')
@@ -80,7 +80,7 @@ describe('topKeys over a fleet', () => {
     expect(answer).toMatchObject({ scope: 'process', processes: 1, total: 1 })
   })
 
-  it('ends its exchange when it is closed, and counts on', async () => {
+  it('ends its exchange on close, and keeps counting', async () => {
     const { metrics, limiter, store } = join('f4')
     await soon('the fleet is known', () => metrics.topKeys({ policy: 'api' })?.scope === 'fleet')
     metrics.close()
@@ -92,7 +92,7 @@ describe('topKeys over a fleet', () => {
     expect(share).not.toHaveBeenCalled()
   })
 
-  it('takes bounded bytes, whatever the number of policies and keys', async () => {
+  it('uses bounded space for any number of policies and keys', async () => {
     const { metrics, store } = join('f3')
     const options = { limit: 1, window: '1h' } as const
     for (let policy = 0; policy < 100; policy += 1) {

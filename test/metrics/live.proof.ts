@@ -50,7 +50,7 @@ beforeAll(async () => {
 afterAll(() => example?.stop())
 
 describe('two processes of an API whose Redis is frozen for ten seconds', () => {
-  it('raise the alerts of an outage, which Alertmanager shows and lets go', async () => {
+  it('raise outage alerts, which Alertmanager shows and resolves', async () => {
     const seen = new Set<string>()
     const allShown = async () => {
       for (const name of await alertsShown()) seen.add(name)

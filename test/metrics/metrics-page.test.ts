@@ -33,7 +33,7 @@ it('names are unique, in base units, and counters end with _total', () => {
 })
 
 describe('the page', () => {
-  it('writes OpenMetrics for whoever accepts it, and escapes labels', async () => {
+  it('writes OpenMetrics if accepted, and escapes labels', async () => {
     const metrics = collectMetrics()
     metrics.onEvent({ type: 'done', queue: 'a"b\\c\nd' })
     const text = await scraped(metrics, 'application/openmetrics-text;version=1.0.0,text/plain')
@@ -42,7 +42,7 @@ describe('the page', () => {
     expect(text.endsWith('# EOF\n')).toBe(true)
   })
 
-  it('answers GET and HEAD at its mount alone', async () => {
+  it('answers only GET and HEAD at its mount', async () => {
     const page = metricsPage(collectMetrics())
     expect(await page(pageRequest({ method: 'POST' }))).toMatchObject({ status: 405 })
     expect(await page(pageRequest({ path: '/more' }))).toBeUndefined()

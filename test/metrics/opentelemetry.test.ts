@@ -75,7 +75,7 @@ describe('traces() with the SDK', () => {
     expect(JSON.stringify([span?.attributes, span?.events])).not.toContain('canary')
   })
 
-  it('makes a span of each call to the store, of no one of the requests that it carries', () => {
+  it("creates a span per store call, outside of its requests' traces", () => {
     const call = { requests: 3, checks: 6, startedAt: Date.now(), durationMs: 5, failed: true }
     trace.getTracer('test').startActiveSpan('request', (span) => {
       traces({ trace }).onStoreCall(call)

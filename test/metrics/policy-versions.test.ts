@@ -29,7 +29,7 @@ function seriesOf(name: string, limit: number, version: string): readonly string
 }
 
 describe('metrics of policies that change', () => {
-  it('show the version in force alone, with its limit', async () => {
+  it('show only the current version, with its limit', async () => {
     const { policies, metrics, ask } = await guarded(burst(2))
     const first = policies.version
     expect(await described(metrics)).toEqual(seriesOf('burst', 2, first))
@@ -41,7 +41,7 @@ describe('metrics of policies that change', () => {
     expect(await described(metrics)).toEqual(seriesOf('burst', 5, policies.version))
   })
 
-  it('end with a policy that a new file leaves out', async () => {
+  it('end with a policy that a new file omits', async () => {
     const { policies, metrics, change } = await guarded(burst(2))
     await change('policies: [{ name: new, limit: 3, window: 1h }]')
     expect(await described(metrics)).toEqual(seriesOf('new', 3, policies.version))
@@ -50,7 +50,7 @@ describe('metrics of policies that change', () => {
   it.each([
     ['shadow', 1, 'shadow'],
     ['off', 2, 'off'],
-  ] as const)('tell the kill switch: %s is %d', async (kill, value, mode) => {
+  ] as const)('report the kill switch: %s is %d', async (kill, value, mode) => {
     const { policies, metrics } = await guarded(burst(2))
     const killed = async () =>
       (await scraped(metrics)).match(/^sluice_kill_switch .*|mode="\w+"/gm)?.sort()

@@ -27,7 +27,7 @@ describe('prometheus() with prom-client 15', () => {
     }
   })
 
-  it('reads anew at each scrape, beside metrics of the application', async () => {
+  it("reads current values at each scrape, alongside the application's metrics", async () => {
     const registry = new Registry()
     new Counter({ name: 'own_total', help: 'own', registers: [registry] }).inc()
     const metrics = collectMetrics()
@@ -40,7 +40,7 @@ describe('prometheus() with prom-client 15', () => {
     expect(text).toContain('sluice_checks_total{policy="late",result="allowed"} 1')
   })
 
-  it('writes the same names where the registry shows OpenMetrics, at each scrape', async () => {
+  it('writes the same names if the registry exports OpenMetrics, at each scrape', async () => {
     const registry = new Registry<OpenMetricsContentType>()
     registry.setContentType(Registry.OPENMETRICS_CONTENT_TYPE)
     prometheus(await denials(), { registry })
@@ -52,7 +52,7 @@ describe('prometheus() with prom-client 15', () => {
     }
   })
 
-  it('may be called twice for the same metrics, and not for others', async () => {
+  it('may be called twice for the same metrics, but not for others', async () => {
     const registry = new Registry()
     const metrics = await denials()
     prometheus(metrics, { registry })
@@ -70,7 +70,7 @@ describe('prometheus() with prom-client 15', () => {
     expect(await registry.metrics()).toContain('sluice_policy_limit{policy="api"} 1\n')
   })
 
-  it('adds up counters of a cluster, and takes the highest of its gauges', async () => {
+  it('sums counters of a cluster, and takes the maximum of its gauges', async () => {
     const registry = new Registry()
     prometheus(await denials(), { registry })
     const page = await registry.getMetricsAsJSON()

@@ -23,7 +23,7 @@ describe('the alerts', () => {
     expect(readText('docs/observability.md')).toContain(`\n### ${alert}\n`)
   })
 
-  it('have seconds in place of minutes in the example, whose reader does not wait', async () => {
+  it('have seconds instead of minutes in the example, for impatient readers', async () => {
     const quick = readText(rulesFile).replace(
       /(?<=\[|offset |for: )(\d+)([mhd])/g,
       (_, count, unit) => {
@@ -72,7 +72,7 @@ const labelsOf: ReadonlyMap<string, readonly string[]> = new Map(
 )
 
 describe.each(dashboards)('the dashboard $uid', ({ uid, panels, templating, links, ...rest }) => {
-  it('lets the reader choose the data source, and what its panels ask for', () => {
+  it('has variables for the data source and the labels of its panels', () => {
     expect(JSON.stringify({ panels, templating, rest })).not.toMatch(/"uid":"(?!\$\{datasource\})/)
     const asked = [...JSON.stringify(panels).matchAll(/=~\\"\$(\w+)\\"/g)].map(([, name]) => name)
     const named = templating.list.filter(({ type }) => type === 'query')
@@ -85,13 +85,13 @@ describe.each(dashboards)('the dashboard $uid', ({ uid, panels, templating, link
     }
   })
 
-  it('has the marks and the links of all, under a name of its own', () => {
+  it('has the common annotations and links, under a unique name', () => {
     expect(uid).toMatch(/^sluice-/)
     expect([rest.annotations.list, links]).toEqual([annotations, dashboards[0]?.links])
     expect(JSON.stringify(links)).toMatch(/"url":"\$\{admin:raw\}"/)
   })
 
-  it('says in each panel what its metrics mean, or words of its own', () => {
+  it('describes each panel by its metrics, or otherwise', () => {
     const own = ['On the fallback', 'Processes', 'Latency of the backend (99%)', 'Limits and modes']
     for (const { title, description, targets } of panels) {
       const asked = targets.map(({ expr }) => expr).join(' ')

@@ -17,7 +17,7 @@ describe('topKeys', () => {
     return { metrics, limiter }
   }
 
-  it('ranks by asked, denied and cost, with digests, and in clear only through reveal', async () => {
+  it('ranks by asked, denied and cost, by digest, and in clear text only with reveal', async () => {
     const { metrics } = await busy()
     const asked = metrics.topKeys({ policy: 'api' })
     expect(asked).toMatchObject({ scope: 'process', total: 24, floor: 0 })
@@ -49,7 +49,7 @@ describe('topKeys', () => {
     expect([total('1m'), total('10m'), total('1h')]).toEqual([0, 0, 0])
   })
 
-  it('says how far counts may be off, also once requests have costs', async () => {
+  it('reports the maximum error of counts, also with costs', async () => {
     const { metrics, limiter } = limited()
     for (let i = 0; i < 2_000; i += 1) await limiter.consume(`user-${i}`)
     await limiter.consume('dear', { cost: 5 })
@@ -58,7 +58,7 @@ describe('topKeys', () => {
     expect(next).toMatchObject({ count: 2, error: 1 })
   })
 
-  it('says from when on it counted, also after nothing came for long', async () => {
+  it('reports the start of counting, also after a long pause', async () => {
     const { metrics, limiter } = await busy()
     expect(metrics.topKeys({ policy: 'api', window: '1h' })?.sinceMs).toBe(Date.now())
     vi.advanceTimersByTime(3 * 60 * 60_000)
@@ -70,7 +70,7 @@ describe('topKeys', () => {
     expect(minutesBack('1h')).toBe(60)
   })
 
-  it('reveals by what the resolver found, and not by the place that a private policy counts in', () => {
+  it('reveals the resolved key, not the place of a private policy', () => {
     const reveal = vi.fn((key: string) => key.toUpperCase())
     const metrics = collectMetrics({ reveal })
     const options = { limit: 9, window: '1m', observers: [metrics], key: () => 'me' } as const
@@ -82,7 +82,7 @@ describe('topKeys', () => {
     expect(reveal.mock.calls.flat()).toEqual(['me', 'me'])
   })
 
-  it('keeps the digest alone of an identity of more than 64 characters', async () => {
+  it('keeps only the digest of an identity of more than 64 characters', async () => {
     const reveal = vi.fn((key: string) => key)
     const { metrics, limiter } = limited({}, { reveal })
     const long = 'x'.repeat(65)

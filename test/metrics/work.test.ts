@@ -7,7 +7,7 @@ import { expectSeries, fakeTime, scraped } from './scrape.ts'
 fakeTime()
 
 describe('metrics of queues and outbounds', () => {
-  it('tell depth, dead letters, waits, runs and retries', async () => {
+  it('report depth, dead letters, waits, runs and retries', async () => {
     const metrics = collectMetrics()
     const broker = memoryBroker()
     const queue = createQueue({ broker, observers: [metrics] })
@@ -32,7 +32,7 @@ describe('metrics of queues and outbounds', () => {
     })
   })
 
-  it('show what alerts wait for at 0 before it happens, so that its first event is an increase', async () => {
+  it('start alert counters at 0, so that the first event is an increase', async () => {
     const metrics = collectMetrics()
     metrics.onQueue({ queue: 'mail', depth: async () => ({ depth: 0, dead: 0, oldestMs: 0 }) })
     await expectSeries(metrics, {
@@ -43,7 +43,7 @@ describe('metrics of queues and outbounds', () => {
     })
   })
 
-  it('tell how long calls of the client waited, and not how long they may have', async () => {
+  it('report how long client calls waited, not how long they could have', async () => {
     const metrics = collectMetrics()
     const headers = { 'Retry-After': '60' }
     const refusing = async () => new Response(undefined, { status: 429, headers })
@@ -59,7 +59,7 @@ describe('metrics of queues and outbounds', () => {
     await expectSeries(metrics, { [count]: 1, [count.replace('count', 'sum')]: 5 })
   })
 
-  it('leave a queue out that does not say how full it is', async () => {
+  it('omit a queue that does not report its depth', async () => {
     const metrics = collectMetrics()
     metrics.onQueue({ queue: 'away', depth: () => Promise.reject(new Error('gone')) })
     metrics.onQueue({

@@ -12,7 +12,7 @@ const event: OutboundEvent = {
 
 const libraries = ['ioredis', 'node-redis']
 
-it.for(libraries)('has who called what, and is capped: %s', async (library, { redis, client }) => {
+it.for(libraries)('has each call, and is capped: %s', async (library, { redis, client }) => {
   await client.flushall()
   const nodeRedis = createClient({ url: redis.url })
   if (library === 'node-redis') {
@@ -39,7 +39,7 @@ it.for(libraries)('has who called what, and is capped: %s', async (library, { re
   await outbound.close()
 })
 
-it('keeps no more in memory than it may while Redis is frozen, counts what is lost, and goes on after', async ({
+it('stays within its memory bound while Redis is frozen, counts lost records, and continues afterwards', async ({
   redis,
   client,
 }) => {
@@ -60,7 +60,7 @@ it('keeps no more in memory than it may while Redis is frozen, counts what is lo
   expect(audit.dropped).toBe(4_900)
 })
 
-it('refuses a bound that cannot be meant', () => {
+it('rejects an invalid bound', () => {
   const make = () => auditStream({ client: { call: () => undefined }, maxPending: 0 })
   expect(make).toThrow(/^maxPending must be/)
 })

@@ -17,7 +17,7 @@ describe('a call of an outbound', () => {
     return (await next) - (await ends)
   }
 
-  it('that does not settle in time is told to stop, fails, and keeps its units for as long as it may still arrive', async () => {
+  it('that times out is aborted, fails, and keeps its units as long as it may still arrive', async () => {
     const outbound = make({ timeout: '10s', maxWait: '5m' })
     let context: CallContext | undefined
     const call = outbound.schedule((given) => {
@@ -31,7 +31,7 @@ describe('a call of an outbound', () => {
     expect(events[0]).toMatchObject({ type: 'call', runMs: 10_000, answer: 'timeout' })
   })
 
-  it('has a timeout of its own where it says so', async () => {
+  it('can have its own timeout', async () => {
     const outbound = make()
     const call = outbound.schedule(never, { timeout: '2s' }).catch((error) => error)
     await vi.advanceTimersByTimeAsync(2_000)
@@ -49,7 +49,7 @@ describe('a call of an outbound', () => {
     expect(waitedMs).toBeLessThan(leastMs + 200)
   })
 
-  it('is told when its own signal is aborted', async () => {
+  it('sees when its own signal is aborted', async () => {
     const outbound = make()
     const controller = new AbortController()
     const own = { signal: controller.signal }

@@ -55,7 +55,7 @@ describe('a pause', () => {
         throw Object.assign(new Error('refused'), { response })
       },
     ],
-  ])('is heeded where a scheduled function comes to %s', async (_what, call) => {
+  ])('applies to a scheduled function that %s', async (_what, call) => {
     events.splice(0)
     const caller = make({ store })
     await caller.schedule(call).catch(() => undefined)
@@ -67,7 +67,7 @@ describe('a pause', () => {
     expect(events.find(({ type }) => type === 'call')).toMatchObject({ answer: expect.any(Number) })
   })
 
-  it('outlives the process that was told, whether it is closed or dies', async () => {
+  it('outlives the process that received it, whether closed or killed', async () => {
     await refuse(told, '600')
     await told.close()
     const waits = waitOf(other)
@@ -76,7 +76,7 @@ describe('a pause', () => {
     expect(await waits).toBeLessThan(602_000)
   })
 
-  it('is what the last of several answers says that asks for most', async () => {
+  it('is the longest of several answers', async () => {
     await refuse(told, '60')
     await vi.advanceTimersByTimeAsync(10)
     const again = make({ store })
@@ -89,7 +89,7 @@ describe('a pause', () => {
     expect(await waits).toBeGreaterThanOrEqual(59_000)
   })
 
-  it('holds up a call whose permit comes after it from a slow store', async () => {
+  it('delays a call whose permit arrives later from a slow store', async () => {
     const slow = make({ store: storeThrough(memoryStore(), () => wait(300)) })
     const first = slow.fetch('https://crm.example/')
     await vi.advanceTimersByTimeAsync(60_000)
@@ -101,7 +101,7 @@ describe('a pause', () => {
     expect(await waits).toBeGreaterThanOrEqual(7_000)
   })
 
-  it('is told again to a store that has lost its data', async () => {
+  it('is reported again to a store that has lost its data', async () => {
     await refuse(told, '60')
     await vi.advanceTimersByTimeAsync(1_000)
     store.loseAll()
@@ -110,7 +110,7 @@ describe('a pause', () => {
     expect(await waits).toBeGreaterThanOrEqual(58_000)
   })
 
-  it('reaches the fleet though the store was away when it began', async () => {
+  it('reaches the fleet although the store was unavailable when it began', async () => {
     let answer: (response: Response) => void = () => undefined
     vi.stubGlobal('fetch', () => new Promise<Response>((resolve) => (answer = resolve)))
     const call = told.fetch('https://crm.example/')
@@ -127,7 +127,7 @@ describe('a pause', () => {
     expect(await waits).toBeGreaterThanOrEqual(47_000)
   })
 
-  it('does not end sooner or later because a clock is set', async () => {
+  it('does not change its end when a clock is set', async () => {
     await refuse(told, '60')
     const memory = make({ store: memoryStore() })
     await refuse(memory, '60')
@@ -169,7 +169,7 @@ it.each([
   ['nothing left', 200, { RateLimit: '"default";r=0;t=5' }, 5_000],
   ['nothing left, in draft-6', 200, { 'RateLimit-Remaining': '0', 'RateLimit-Reset': '5' }, 5_000],
   ['something left', 200, { RateLimit: '"default";r=3;t=5' }, 0],
-])('holds up the whole fleet after %s', async (_what, status, headers, pauseMs) => {
+])('delays the whole fleet after %s', async (_what, status, headers, pauseMs) => {
   answers = [new Response('', { status, headers })]
   const onEvent = vi.fn()
   const store = memoryStore()

@@ -103,7 +103,7 @@ describe('an outbound whose store fails', () => {
     })
   }, 120_000)
 
-  it('tells the answers that came while the store was away, and lets nobody in before', async () => {
+  it('reports answers from an outage before it admits calls', async () => {
     const { views, outbounds } = fleet(2)
     const [one, other] = outbounds
     const [view] = views
@@ -124,7 +124,7 @@ describe('an outbound whose store fails', () => {
     await later
   })
 
-  it('keeps the units of a process that is not heard of any more for half a minute and a window', async () => {
+  it('keeps the units of a silent process for half a minute and a window', async () => {
     const { views, outbounds } = fleet(2)
     const [one, other] = outbounds
     await first(one)
@@ -141,7 +141,7 @@ describe('an outbound whose store fails', () => {
     expect(waitedMs).toBeLessThan(32_000)
   })
 
-  it('is told of the last answers before it is closed', async () => {
+  it('receives the last answers before it is closed', async () => {
     const { store, outbounds } = fleet(1)
     const [one] = outbounds
     await first(one)
@@ -154,7 +154,7 @@ describe('an outbound whose store fails', () => {
     expect((await first(make({ store: seenFrom(store) }))) - startedAt).toBeLessThan(100)
   })
 
-  it('waits on a store that has lost its data, for others to notice and tell it of their calls, and says so', async () => {
+  it('waits after data loss until others have reported their calls, and reports it', async () => {
     const { store, outbounds } = fleet(2)
     const [one, idle] = outbounds
     await first(one)
@@ -169,7 +169,7 @@ describe('an outbound whose store fails', () => {
     expect(events).toContainEqual(expect.objectContaining({ type: 'recovering' }))
   })
 
-  it('tells a store that has lost its data of the calls of a long window, and does not wait for all of that', async () => {
+  it('reports the calls of a long window after data loss, without waiting for all of it', async () => {
     const limits = [{ limit: 3, window: '1h' }] as const
     const { store, outbounds } = fleet(2, { limits, maxWait: '2h' })
     const [one, other] = outbounds
@@ -186,7 +186,7 @@ describe('an outbound whose store fails', () => {
     expect((calls[1] ?? 0) - lastAt).toBeGreaterThan(3_600_000 - 1)
   })
 
-  it('waits at the very first start, for no longer than `recovery`, and not again', async () => {
+  it('waits at the first start for at most `recovery`, and not again', async () => {
     const limits = [{ limit: 1_000, window: '1d' }] as const
     const { store, outbounds } = fleet(1, { limits, recovery: '3s' })
     const startedAt = Date.now()
@@ -196,7 +196,7 @@ describe('an outbound whose store fails', () => {
     expect((await first(another)) - secondAt).toBeLessThan(100)
   })
 
-  it('goes on after an answer of the store that makes no sense', async () => {
+  it('continues after an invalid answer of the store', async () => {
     const memory = memoryStore()
     let isBroken = true
     const outbound = make({

@@ -10,7 +10,7 @@ describe('an outbound', () => {
   fakeTime()
   const { events, make } = observed({ limits: [{ limit: 2, window: '1s' }], by: 'process-1' })
 
-  it('tells each observer of a list, and shows it how many calls wait', async () => {
+  it('notifies each observer of a list, and shows the number of waiting calls', async () => {
     const onOutbound = vi.fn()
     const told: OutboundEvent[] = []
     const observer = { onOutbound, onEvent: (event: OutboundEvent) => void told.push(event) }
@@ -25,7 +25,7 @@ describe('an outbound', () => {
     expect(told.filter(({ type }) => type === 'call')).toHaveLength(3)
   })
 
-  it('never has a third party count more than its limit in any window, wherever it counts, from any process', async () => {
+  it("never exceeds the third party's limit in any window, wherever it counts, from any process", async () => {
     const cases = fc.record({
       limit: fc.integer({ min: 1, max: 6 }),
       windowMs: fc.integer({ min: 100, max: 1_000 }),
@@ -87,7 +87,7 @@ describe('an outbound', () => {
     expect(count / 600).toBeGreaterThan(0.9)
   })
 
-  it('holds all of several quotas', async () => {
+  it('respects all of several quotas', async () => {
     const limits = [
       { limit: 2, window: '1s' },
       { limit: 3, window: '1m' },
@@ -101,7 +101,7 @@ describe('an outbound', () => {
     expect(made).toHaveLength(5)
   })
 
-  it('makes the more urgent calls first, and those of one priority in their order', async () => {
+  it('makes more urgent calls first, and keeps order within a priority', async () => {
     const outbound = make({ limits: [{ limit: 1, window: '1s' }] })
     const order: string[] = []
     const call = (label: string, priority: number) =>
@@ -112,7 +112,7 @@ describe('an outbound', () => {
     expect(order).toEqual(['urgent', 'first', 'later', 'last'])
   })
 
-  it('has no more calls wait than it may, and none longer', async () => {
+  it('bounds the number of waiting calls and their wait', async () => {
     const outbound = make({ limits: [{ limit: 1, window: '1m' }], maxQueue: 1, maxWait: '2s' })
     await outbound.schedule(async () => undefined)
     const waits = outbound.schedule(async () => undefined).catch((error) => error)
@@ -128,7 +128,7 @@ describe('an outbound', () => {
     expect(outbound.waiting).toBe(0)
   })
 
-  it('forgets a call whose signal is aborted, and refuses all when it is closed', async () => {
+  it('drops an aborted call, and rejects all when closed', async () => {
     const outbound = make({ limits: [{ limit: 1, window: '1m' }] })
     await outbound.schedule(async () => undefined)
     const controller = new AbortController()
@@ -147,7 +147,7 @@ describe('an outbound', () => {
     expect(reasons).toEqual(['aborted', 'closed', 'closed'])
   })
 
-  it('tells who called what, when, at what cost, and what came of it, without secrets of the URL', async () => {
+  it('records who called what, when, at what cost and with what result, without URL secrets', async () => {
     vi.stubGlobal('fetch', async () => new Response('', { status: 201 }))
     const outbound = make()
     const startedAt = Date.now()
@@ -165,7 +165,7 @@ describe('an outbound', () => {
     await outbound.close()
   })
 
-  it('refuses a cost that can never pass', async () => {
+  it('rejects a cost that can never fit', async () => {
     const call = make().schedule(async () => 1, { cost: 3 })
     await expect(call).rejects.toThrow(/^cost must be a whole number from 1 to 2/)
   })
@@ -184,7 +184,7 @@ describe('an outbound', () => {
     [{ observers: {} }, /^observers must be an object with at least one of .* onOutbound/],
     [{ observers: null }, /^observers must be an object/],
     [{ rate: 5 }, /there is no option 'rate'/],
-  ])('refuses options that cannot be meant: %j', (wrong, message) => {
+  ])('rejects invalid options: %j', (wrong, message) => {
     expect(() => make(wrong as Partial<OutboundOptions>)).toThrow(message)
   })
 })

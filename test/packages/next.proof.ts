@@ -85,7 +85,7 @@ describe('the recipe for Next.js, built and started', () => {
     expect((await ask('/api/seen', {})).status).toBe(500)
   })
 
-  it('hands on what a client wrote into X-Forwarded-For, as the recipe says', async () => {
+  it("passes on a client's X-Forwarded-For, as documented", async () => {
     const seen = async (headers: Record<string, string>) =>
       (await ask('/api/seen', { 'x-real-ip': '203.0.113.11', ...headers })).json()
     expect(await seen({})).toMatch(/127\.0\.0\.1$/)

@@ -21,7 +21,7 @@ const isLinux = process.platform === 'linux' && process.arch === 'x64'
 
 /** npm has these runtimes for each platform under another name. */
 it.runIf(isLinux)(
-  'the packed tarballs pass the kits on Bun, Deno and workerd, as the docs say',
+  'the packed tarballs pass the kits on Bun, Deno and workerd, as documented',
   async ({ redis }) => {
     using home = temporaryFolder('runtimes')
     const { folder } = await installConsumer(home.path, runtimes)

@@ -29,7 +29,7 @@ describe('the packed tarballs, installed in an empty folder', () => {
   }, 120_000)
 
   it.each(packages().map(({ manifest }) => manifest.name))(
-    'hold what is used and nothing else: %s',
+    'contain only used files: %s',
     async (name) => {
       const tarball = consumer.tarballs.find((candidate) => candidate.name === name)
       const listing = await run('tar', ['-tzf', tarball?.path ?? ''], { cwd: consumer.folder })

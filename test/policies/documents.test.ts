@@ -33,14 +33,14 @@ describe.each(['memory', 'ioredis', 'node-redis', 'a Cluster'])('documents in %s
       return true
     })
 
-  it('are not there at first', async () => {
+  it('do not exist at first', async () => {
     expect(await documents.revision('none')).toBe(0)
     expect(await documents.read('none')).toBeUndefined()
     expect(await documents.log('none')).toEqual([])
     expect(await documents.members('none')).toEqual([])
   })
 
-  it('are replaced by whoever has seen the last revision, with a record', async () => {
+  it('are replaced by a writer that has seen the last revision, with a record', async () => {
     const write = (revision: number, text: string) =>
       documents.write('d', { revision, text, record: `record of ${text}`, maxKept: 2 })
     expect(await write(0, 'é1')).toBe(true)
@@ -52,7 +52,7 @@ describe.each(['memory', 'ioredis', 'node-redis', 'a Cluster'])('documents in %s
     expect(await documents.log('d')).toEqual(['record of three', 'record of one'])
   })
 
-  it('know the processes that tell of themselves, until they leave or are silent', async () => {
+  it('list announced processes until they leave or fall silent', async () => {
     await documents.announce('f', { id: 'one', text: 'v1 of one' }, 60_000)
     await documents.announce('f', { id: 'two', text: 'v1' }, 60_000)
     await documents.announce('f', { id: 'one', text: 'v2 of one' }, 60_000)

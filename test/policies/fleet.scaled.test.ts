@@ -37,7 +37,7 @@ async function inForce(number: number): Promise<void> {
 }
 
 describe('a fleet whose policies change', () => {
-  it('has each change in force within a second or so, decides by one version, and loses no count', async () => {
+  it('applies each change within about a second, decides by one version, and loses no count', async () => {
     const size = scaled(2, 8)
     const changer = await start(size)
     const changes: { number: number; at: number }[] = []
@@ -69,7 +69,7 @@ describe('a fleet whose policies change', () => {
 })
 
 describe.runIf(isProof)('a fleet with faults', () => {
-  it('has a change whole or not at all when the process that makes it is killed', async () => {
+  it('applies a change completely or not at all when its process is killed', async () => {
     await start()
     for (let turn = 0; turn < 20; turn += 1) {
       const [victim] = fleet
@@ -98,7 +98,7 @@ describe.runIf(isProof)('a fleet with faults', () => {
     })
   }, 60_000)
 
-  it('keeps the old version where a process cannot build the new one', async () => {
+  it('keeps the old version if a process cannot build the new one', async () => {
     fleet = await startFleet([
       [path, server.url],
       [path, server.url, 'device'],

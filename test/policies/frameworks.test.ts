@@ -29,7 +29,7 @@ describe('policies that change, in Fastify', () => {
     return { ...opened, ask, statuses }
   }
 
-  it('looks up the names of routes and hooks in the version in force', async () => {
+  it('looks up the names of routes and hooks in the current version', async () => {
     const { policies, statuses, change, spoil } = await fastifyOf(login(1), (app) => {
       app.get('/login', { config: { rateLimit: 'login' } }, async () => 'ok')
       app.get('/hook', { preHandler: app.rateLimit('login') }, async () => 'ok')
@@ -57,7 +57,7 @@ describe('policies that change, in Fastify', () => {
     expect(await statuses('/route', '/route', '/hook', '/hook')).toEqual([200, 429, 200, 429])
   })
 
-  it('takes the headers off redirects as soon as the file says so', async () => {
+  it('removes headers from redirects as soon as the file says so', async () => {
     const { ask, change } = await fastifyOf(burst(100), (app) => {
       app.get('/moved', async (_request, reply) => reply.redirect('/'))
     })
@@ -69,7 +69,7 @@ describe('policies that change, in Fastify', () => {
     expect(await header()).toContain('burst')
   })
 
-  it('enforces nothing in shadow, and no code policy whose function says so either', async () => {
+  it('enforces nothing in shadow, nor a code policy whose function declines', async () => {
     const { policies, statuses } = await fastifyOf(burst(100), (app) => {
       const rateLimit = { limit: 0, window: '1h', enforce: () => true } as const
       app.get('/code', { config: { rateLimit } }, async () => 'ok')
@@ -85,7 +85,7 @@ describe('policies that change, in Fastify', () => {
 })
 
 describe('policies that change, in Koa', () => {
-  it('decides by the version in force, and by its settings', async () => {
+  it('decides by the current version and its settings', async () => {
     const { policies, store, change } = await openInTest(burst(1))
     const app = new Koa()
     app.use(rateLimit({ policies, store }))

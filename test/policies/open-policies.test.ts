@@ -17,7 +17,7 @@ async function app(text: string) {
 }
 
 describe('openPolicies', () => {
-  it('decides by the file and the next: another limit keeps the count, another window begins one', async () => {
+  it('decides by the file and its successor: a new limit keeps the count, a new window restarts it', async () => {
     const { change, policies, ask } = await app(burst(2))
     expect([await ask(), await ask(), await ask()]).toEqual([200, 200, 429])
     await change(burst(3))
@@ -118,7 +118,7 @@ routes:
     await expect(set).rejects.toThrow(message)
   })
 
-  it('refuses names that the code does not give, and options that belong into the file', async () => {
+  it('rejects names missing from the code, and options that belong in the file', async () => {
     const policy = '{ name: a, limit: { by: size, default: 1 }, window: 1s, key: device }'
     const file = await policyFolder(`policies: [${policy}]`)
     const store = memoryStore()

@@ -15,7 +15,7 @@ function blocksOf(language: string): readonly string[] {
 }
 
 describe('docs/policies.md', () => {
-  it('has a file that comes in force, and changes that can be made', async () => {
+  it('has a valid file and working changes', async () => {
     const [yaml = ''] = blocksOf('yaml')
     expect(policyFileProblems(yaml)).toEqual([])
     const file = await policyFolder(yaml, 'sluice.yaml')
@@ -43,7 +43,7 @@ describe('docs/policies.md', () => {
     expect(await limitsOf(app, 'other')).toEqual([20, 60])
   })
 
-  it('shows a message as it is', () => {
+  it('shows an exact message', () => {
     const [shown = ''] = blocksOf('')
     const [problem] = policyFileProblems('policies:\n  - { name: burst, limit: -5, window: 1s }')
     const { line, column, message } = problem ?? {}

@@ -101,7 +101,7 @@ const mutation = fc
   )
 
 describe('the schema of policy files', () => {
-  it('is shipped as it stands in the code', async () => {
+  it('is shipped as in the code', async () => {
     const text = `${JSON.stringify(schema, null, 2)}\n`
     await expect(text).toMatchFileSnapshot('../../packages/policies/schema.json')
   })
@@ -127,7 +127,7 @@ describe('the schema of policy files', () => {
     note(task, { inputs })
   })
 
-  it('points at the line of what is wrong', () => {
+  it('points at the line of a mistake', () => {
     const wrong = fc.constantFrom<unknown>('@@wrong@@', -98_765, { wrong98765: true })
     const property = fc.property(fc.constantFrom(...leaves), wrong, (path, value) => {
       const file = changed(path, (holder, last) => void Reflect.set(holder, last, value))
@@ -173,7 +173,7 @@ describe('the schema of policy files', () => {
     ],
     ['policies: [', /^1:\d+ /],
     ['', /./],
-  ])('says what is wrong, what is legal, and what to write instead: %j', (text, ...expected) => {
+  ])('explains the mistake, the legal values and the fix: %j', (text, ...expected) => {
     const problems = policyFileProblems(text)
     expect(problems.map(({ line, column, message }) => `${line}:${column} ${message}`)).toEqual(
       expected.map((what) => (typeof what === 'string' ? what : expect.stringMatching(what))),
@@ -194,7 +194,7 @@ describe('the schema of policy files', () => {
     'block: { sk_live: [x] }',
     'allow: { keys: sk_live }',
     'routes: { /: { policies: [a], block: { ips: [sk_live] } } }',
-  ])('has no text of a place where identities stand: %s', (text) => {
+  ])('shows no text from places with identities: %s', (text) => {
     const problems = policyFileProblems(`policies: [{ name: a, limit: 5, window: 1s }]\n${text}`)
     expect(problems).not.toEqual([])
     expect(problems.map(({ message }) => message).join()).not.toContain('sk_live')
@@ -222,7 +222,7 @@ describe('the schema of policy files', () => {
     expect(process.cpuUsage(before).user).toBeLessThan(3_000_000)
   })
 
-  it('refuses aliases that stand for too much', () => {
+  it('rejects aliases that expand too much', () => {
     const bomb = `a0: &a0 [${'x,'.repeat(20)}x]\n${Array.from({ length: 9 }, (_, i) => `a${i + 1}: &a${i + 1} [${Array(9).fill(`*a${i}`).join(', ')}]`).join('\n')}`
     expect(policyFileProblems(bomb)[0]?.message).toMatch(/alias/i)
   })

@@ -42,7 +42,7 @@ describe('the file of policies', () => {
     expect(opened.refused).toEqual([])
   })
 
-  it('stays in force when it disappears, is reported once, and is right again when it is back', async () => {
+  it('stays active when it disappears, is reported once, and recovers when it is back', async () => {
     const opened = await openInTest(burst(1))
     const { file, policies, refused } = opened
     const before = policies.version
@@ -58,7 +58,7 @@ describe('the file of policies', () => {
     await until('it is missed again', () => refused.length > 1)
   })
 
-  it('is not in force while somebody writes it', async () => {
+  it('is not applied while it is being written', async () => {
     let reads = 0
     let isWritten = false
     const sources = new PolicySources({
@@ -82,7 +82,7 @@ describe('the file of policies', () => {
     await until('it is written', () => sources.versions.now.id !== before)
   })
 
-  it('is refused once while it is wrong, whatever else changes, and taken back by the text before', async () => {
+  it('is rejected once while invalid, whatever else changes, until the previous text returns', async () => {
     const { file, policies, refused, spoil, store } = await openInTest(burst(1))
     await spoil('policies: [')
     await policies.set({ policy: 'burst', field: 'limit', value: 2 }, note)
@@ -93,7 +93,7 @@ describe('the file of policies', () => {
     await until('it is right', async () => (await policies.status()).refused === undefined)
   })
 
-  it('warns of each problem once, and of all again after a right file', async () => {
+  it('warns of each problem once, and again after a valid file', async () => {
     const warn = vi.spyOn(console, 'warn').mockReturnValue()
     onTestFinished(() => warn.mockRestore())
     const file = await policyFolder(burst(1))
@@ -177,7 +177,7 @@ describe('SLUICE_KILL_SWITCH', () => {
     ['shadow', [200, 200], ['shadow', 'environment']],
     ['', [200, 429], ['none', undefined]],
     ['none', [200, 429], ['none', undefined]],
-  ])('as %j is in force, whatever the fleet says', async (value, statuses, told) => {
+  ])("as %j applies, whatever the fleet's state", async (value, statuses, told) => {
     vi.stubEnv('SLUICE_KILL_SWITCH', value)
     const opened = await openInTest(burst(1))
     const ask = expressOf(opened)
@@ -187,7 +187,7 @@ describe('SLUICE_KILL_SWITCH', () => {
     expect([kill, killedBy]).toEqual(told)
   })
 
-  it('with a wrong value is an error that lists the right ones', async () => {
+  it('with an invalid value is an error that lists valid ones', async () => {
     vi.stubEnv('SLUICE_KILL_SWITCH', 'on')
     const opening = openPolicies({ file: await policyFolder(burst(1)), store: memoryStore() })
     await expect(opening).rejects.toThrow(/SLUICE_KILL_SWITCH.*'none', 'shadow'.*'off'.*'on'/)
@@ -216,7 +216,7 @@ describe('processes on one store', () => {
     }
   })
 
-  it('let one of two editors win, and tell the other', async () => {
+  it('let one of two editors win, and report a conflict to the other', async () => {
     const store = memoryStore()
     const editors = [await openInTest(burst(1), store), await openInTest(burst(1), store)]
     const entry = { policy: 'burst', field: 'limit', value: 7 } as const
@@ -231,7 +231,7 @@ describe('processes on one store', () => {
     expect(await editors[0]?.policies.history()).toHaveLength(2)
   })
 
-  it('give a store the changes back that it has lost, even if a new process comes first', async ({
+  it('restore changes that a store has lost, even if a new process starts first', async ({
     client,
   }) => {
     const old = await openInTest(burst(1), redisStore(client))

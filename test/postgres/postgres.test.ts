@@ -90,7 +90,7 @@ it('tries serialization failures again', async () => {
   await serializable.end()
 })
 
-it('goes by the clock of the server, also after that was ahead of it', async () => {
+it("follows the server's clock, even after being ahead of it", async () => {
   const policy: PolicyOptions = { name: 'short', limit: 1, window: '300ms' }
   const limiter = limiterOn([policy], { denialTtlMs: 0 })
   expect(await limiter.consume('k')).toMatchObject({ allowed: true, source: 'store' })
@@ -167,7 +167,7 @@ describe('when the server fails', () => {
     await limiter.close()
   })
 
-  it('a row that somebody has locked holds up no other key', async () => {
+  it('a locked row delays no other key', async () => {
     const limiter = createLimiter({ store: postgresStore(pool), policies: [five], deadlineMs: 900 })
     const keys = Array.from({ length: 16 }, (_, index) => `k${index}`)
     await until('the store answers', async () => (await limiter.consume('k0')).source === 'store')
@@ -180,7 +180,7 @@ describe('when the server fails', () => {
     await limiter.close()
   })
 
-  it('names a migration that nobody ran', async () => {
+  it('reports a missing migration', async () => {
     const store = postgresStore(pool, { table: 'elsewhere' })
     const check = checkOf(createLimiter({ policies: [five] }).policies[0])
     await expect(store.apply('consume', [check])).rejects.toThrow(
@@ -227,7 +227,7 @@ describe('options', () => {
     expect(() => Reflect.apply(postgresStore, undefined, [pool, options])).toThrow(message)
   })
 
-  it('refuses what is no pool, and policies and tools that need Redis', async () => {
+  it('rejects anything but a pool, and policies and tools that need Redis', async () => {
     const store = postgresStore(pool)
     expect(() => Reflect.apply(postgresStore, undefined, ['postgres://'])).toThrow(/a Pool of pg/)
     const make = (own: Partial<PolicyFields>) => () => limiterOf({ store, ...five, ...own })

@@ -47,7 +47,7 @@ describe('a key', () => {
     await burst(limiter, 10)
   }
 
-  it('stays hot while anything of it is held or on its way back, and then leaves no timer', async () => {
+  it('stays hot while units are held or being returned, then leaves no timer', async () => {
     const slow = { ...policy, window: '1m', prefetch: '4s' } as const
     const limiter = store.limiter({ policies: [slow], deadlineMs: 100 })
     await burst(limiter, 20)
@@ -98,7 +98,7 @@ describe('a limit that changes', () => {
     expect(limiter.storeHealth().grants.spent).toBe(4)
   })
 
-  it('lets no grant be spent that was asked for under another one', async () => {
+  it('never spends a grant requested under another limit', async () => {
     const limiter = store.limiter({ policies: [policy] })
     store.moods.grant = 'hangs'
     await consumeFor(limiter, { ms: 200, everyMs: 4 })
@@ -132,7 +132,7 @@ describe('requests that cost more than a unit', () => {
     expect(store.calls.map(({ op }) => op)).toEqual(Array(8).fill('consume'))
   })
 
-  it('are asked about before the grant that they are a reason for', async () => {
+  it('are checked before the grant that they cause', async () => {
     const limiter = store.limiter({ policies: [policy] })
     for (let i = 0; store.of('grant').length === 0 && i < 50; i += 1) {
       expect((await consume(limiter, { cost: 20 })).allowed).toBe(true)
@@ -175,7 +175,7 @@ describe('a policy without hot keys', () => {
     expect(store.of('grant').some((check) => check.policy.name === 'q')).toBe(true)
   })
 
-  it('is swept as often as its life asks for, after one with a long life', async () => {
+  it('is swept as often as its lifetime requires, after one with a long lifetime', async () => {
     const long = store.limiter({ policies: [{ ...policy, window: '10m', prefetch: '1m' }] })
     const short = store.limiter({ policies: [{ ...policy, name: 'q' }] })
     await consumeFor(long, { ms: 100, everyMs: 4 })
@@ -265,7 +265,7 @@ describe('a store that has few units left', () => {
 describe('two policies with grants', () => {
   const both = [policy, { ...policy, name: 'q', limit: 9_000 }]
 
-  it('ask the store for neither, and show what each has left', async () => {
+  it('call the store for neither, and show the remaining units of each', async () => {
     const limiter = store.limiter({ policies: both })
     for (let i = 0; i < 20; i += 1) await limiter.consume('k')
     const asked = store.calls.length
@@ -285,7 +285,7 @@ describe('two policies with grants', () => {
     expect(store.calls).toHaveLength(asked + 1)
   })
 
-  it('have a denial by a third one take nothing of either', async () => {
+  it('take nothing from either when a third one denies', async () => {
     const limiter = store.limiter({ policies: [...both, { name: 'r', limit: 21, window: '10s' }] })
     for (let i = 0; i < 21; i += 1) await limiter.consume('k')
     const { spent } = limiter.storeHealth().grants

@@ -41,7 +41,7 @@ describe('a queue', () => {
     return result.id
   }
 
-  it('tells each observer of a list, and shows it how full the queue is', async () => {
+  it("notifies each observer of a list, and shows the queue's depth", async () => {
     const onQueue = vi.fn()
     const told: QueueEvent[] = []
     const observer = { onQueue, onEvent: (event: QueueEvent) => void told.push(event) }
@@ -55,7 +55,7 @@ describe('a queue', () => {
     expect(await onQueue.mock.calls[0]?.[0].depth()).toMatchObject({ depth: 0 })
   })
 
-  it('gives jobs ids that nobody guesses, and shows each to whom it is of alone', async () => {
+  it('gives jobs unguessable ids, and shows each only to its owner', async () => {
     const queue = make()
     const id = await enqueue(queue)
     expect(id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/)
@@ -69,7 +69,7 @@ describe('a queue', () => {
     ])
   })
 
-  it('is full at its bound, and tells how long its jobs take at the measured rate', async () => {
+  it('is full at its bound, and estimates the wait from the measured rate', async () => {
     const queue = make({ maxDepth: 20, maxDepthPerIdentity: 20 })
     worker = createWorker({ broker, limit: 1, window: '500ms', handler: () => null })
     for (let i = 0; i < 20; i += 1) await enqueue(queue)
@@ -107,7 +107,7 @@ describe('a queue', () => {
     expect(await queue.enqueue(job)).toEqual({ outcome: 'too-large' })
   })
 
-  it('waits until a job has ended, and no longer than it is told', async () => {
+  it('waits until a job has ended, within its maximum', async () => {
     const queue = make()
     worker = createWorker({
       broker,
@@ -123,7 +123,7 @@ describe('a queue', () => {
     expect(await queue.settled('nobody', 'a', { timeoutMs: 1_000 })).toBeUndefined()
   })
 
-  it('ends the wait for a job when it is told to', async () => {
+  it('ends the wait for a job on abort', async () => {
     const queue = make()
     const id = await enqueue(queue)
     const leaving = new AbortController()
@@ -136,7 +136,7 @@ describe('a queue', () => {
     expect(await queue.settled(id, 'a', left)).toMatchObject({ state: 'pending' })
   })
 
-  it('hands on what JSON makes of a payload', async () => {
+  it('passes on a payload as JSON represents it', async () => {
     const seen: unknown[] = []
     worker = createWorker({ broker, handler: ({ payload }) => void seen.push(payload) })
     const at = new Date(0)
@@ -180,7 +180,7 @@ describe('a queue', () => {
     expect(await queue.depth()).toMatchObject({ depth: 0 })
   })
 
-  it('has a digest stand for an identity, which nobody guesses who has not the secret', async () => {
+  it('replaces an identity by a digest that cannot be guessed without the secret', async () => {
     const jobs: string[] = []
     worker = createWorker({ broker, handler: ({ identity }) => void jobs.push(identity) })
     const plain = make()
@@ -232,7 +232,7 @@ describe('a queue', () => {
     [{ observers: { onEvent: 'log' } }, /^observers\.onEvent must be a function/],
     [{ observers: [{}] }, /^observers\[0\] must be an object with at least one of .* onQueue/],
     [{ depth: 5 }, /there is no option 'depth'/],
-  ])('refuses options that cannot be meant: %j', (wrong, message) => {
+  ])('rejects invalid options: %j', (wrong, message) => {
     expect(() => createQueue({ broker, ...wrong } as unknown as QueueOptions)).toThrow(message)
   })
 })

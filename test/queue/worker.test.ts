@@ -71,7 +71,7 @@ describe('a worker', () => {
   const typesOf = (id: string): string[] =>
     events.flatMap((event) => ('id' in event && event.id === id ? [event.type] : []))
 
-  it('tells how long a job waited and ran', async () => {
+  it('reports how long a job waited and ran', async () => {
     const id = await enqueue()
     await vi.advanceTimersByTimeAsync(2_000)
     start({ handler: () => new Promise((resolve) => setTimeout(resolve, 300)) })
@@ -110,7 +110,7 @@ describe('a worker', () => {
     await fc.assert(property, { numRuns: 30 })
   })
 
-  it('runs a failed job again after a backoff with full jitter, and at last gives it up', async () => {
+  it('retries a failed job with full jitter, then turns it into a dead letter', async () => {
     vi.spyOn(Math, 'random').mockReturnValue(0.999_999)
     const id = await enqueue()
     start({
@@ -132,7 +132,7 @@ describe('a worker', () => {
     expect(delaysOf(spread)).toEqual([0, 0, 0])
   })
 
-  it('gives a job up at once that would fail again', async () => {
+  it('turns a permanent failure into a dead letter immediately', async () => {
     const id = await enqueue()
     start({ handler: () => Promise.reject(new PermanentError('no such user')) })
     expect(await after(10, id)).toMatchObject({ state: 'failed', error: 'no such user' })
@@ -162,7 +162,7 @@ describe('a worker', () => {
     })
   })
 
-  it('aborts a run whose time is over, and counts it as failed', async () => {
+  it('aborts a run at its timeout, and counts it as failed', async () => {
     const id = await enqueue()
     const signals: AbortSignal[] = []
     const handler: JobHandler = (_job, { signal }) => {
@@ -175,7 +175,7 @@ describe('a worker', () => {
     expect(signals[0]?.reason).toMatchObject({ name: 'TimeoutError' })
   })
 
-  it('does not run a job that has waited longer than it is worth', async () => {
+  it('does not run an expired job', async () => {
     const handler = vi.fn()
     const id = await enqueue({ expiresAt: Date.now() + 1_000 })
     await vi.advanceTimersByTimeAsync(1_000)
@@ -201,7 +201,7 @@ describe('a worker', () => {
     expect(await after(10_000, second)).toMatchObject({ state: 'expired' })
   })
 
-  it('tells a handler that its job is cancelled, and lets it finish if it does not listen', async () => {
+  it('aborts the signal of a cancelled job, and lets a handler that ignores it finish', async () => {
     const obeys = await enqueue({ payload: 'obeys' })
     const goesOn = await enqueue({ payload: 'goes on' })
     start({
@@ -305,7 +305,7 @@ describe('a worker', () => {
     [{ timeout: '60d' }, /^timeout must be at most '24d'/],
     [{ observers: { onEvent: true } }, /^observers\.onEvent must be a function/],
     [{ rate: 5 }, /there is no option 'rate'/],
-  ])('refuses options that cannot be meant: %j', (wrong, message) => {
+  ])('rejects invalid options: %j', (wrong, message) => {
     const options = { broker, handler: () => null, ...wrong }
     expect(() => createWorker(options as unknown as WorkerOptions)).toThrow(message)
   })

@@ -114,7 +114,7 @@ describe.each(denyingDrivers)('$name', (driver) => {
       expect((await small.consume('b')).allowed).toBe(true)
     })
 
-    it.each(['refund', 'reset'] as const)('is forgotten with a %s of this process', async (how) => {
+    it.each(['refund', 'reset'] as const)('is dropped by a %s in this process', async (how) => {
       const limiter = patientLimiter({ store: await open(), ...policy })
       const decision = await limiter.consume('k', { cost: 2 })
       await limiter.consume('k')
@@ -125,7 +125,7 @@ describe.each(denyingDrivers)('$name', (driver) => {
       expect((await limiter.consume('k')).allowed).toBe(true)
     })
 
-    it('that was under way when the key was reset is not believed', async () => {
+    it('in flight during a reset is not cached', async () => {
       const limiter = patientLimiter({ store: await open(), ...policy })
       await limiter.consume('k', { cost: 2 })
       const [denied] = await Promise.all([limiter.consume('k'), limiter.reset('k')])
@@ -133,7 +133,7 @@ describe.each(denyingDrivers)('$name', (driver) => {
       expect((await limiter.consume('k')).allowed).toBe(true)
     })
 
-    it('takes note of a reset by others after a second', async () => {
+    it('notices a reset by others after a second', async () => {
       const sharing = async () =>
         patientLimiter({ store: await open({ name: 'shared' }), name: 'p', ...policy })
       const [here, there] = [await sharing(), await sharing()]
@@ -146,7 +146,7 @@ describe.each(denyingDrivers)('$name', (driver) => {
       expect((await here.consume('k')).allowed).toBe(true)
     })
 
-    it('is asked for every time with denialTtlMs: 0, with countDenied, and for leases', async () => {
+    it('is not cached with denialTtlMs: 0, with countDenied, or for leases', async () => {
       for (const [options, storeOptions] of [
         [policy, { denialTtlMs: 0 }],
         [{ ...policy, countDenied: true }, {}],
@@ -167,7 +167,7 @@ describe.each(denyingDrivers)('$name', (driver) => {
       }
     })
 
-    it('leaves open what it does not know of other policies', async () => {
+    it('reports unknown values of other policies as unknown', async () => {
       const limiter = await limiterOver(tight, { name: 'loose', limit: 9, window: '1m' })
       await limiter.consume('k')
       const [asked, remembered] = [await limiter.consume('k'), await limiter.consume('k')]
@@ -183,7 +183,7 @@ describe.each(denyingDrivers)('$name', (driver) => {
       expect(mixed.outcomes[1]).toMatchObject({ allowed: true, remaining: undefined })
     })
 
-    it('tells nothing of a policy beside it that was reset meanwhile', async () => {
+    it('reports nothing about another policy that was reset meanwhile', async () => {
       const limiter = await limiterOver(tight, { name: 'long', limit: 1, window: '1m' })
       const [short, long] = limiter.policies
       const checks = [checkOf(short, { key: 'a' }), checkOf(long, { key: 'b' })]
@@ -306,14 +306,14 @@ describe.each(denyingDrivers)('$name', (driver) => {
       expect((await (await witness()).consume('k')).retryAfterMs).toBe(300_000)
     })
 
-    it('are told within denialTtlMs, where they lead to no block', async () => {
+    it('are reported within denialTtlMs if they cause no block', async () => {
       const [limiter, other] = [await processOf({ denialTtlMs: 50 }), await witness()]
       await denied(limiter, 4)
       expect(await strikesLeft(other)).toBe(9)
       await until('told', async () => (await strikesLeft(other)) === 6)
     })
 
-    it('are told when the store is closed', async () => {
+    it('are reported when the store is closed', async () => {
       const limiter = await processOf({ denialTtlMs: 60_000 })
       await denied(limiter, 4)
       await limiter.close()
@@ -351,7 +351,7 @@ describe.each(denyingDrivers)('$name', (driver) => {
   })
 
   describe('a block', () => {
-    it('of one process is in force in all of them', async () => {
+    it('of one process applies in all processes', async () => {
       const [one, two] = [await processOf(), await processOf()]
       for (let i = 0; i < 12; i += 1) {
         await one.consume('k')
@@ -387,7 +387,7 @@ describe.each(denyingDrivers)('$name', (driver) => {
   })
 
   describe('the denial that leads to a block', () => {
-    it('asks the store once, whoever comes meanwhile', async () => {
+    it('calls the store once, whatever arrives meanwhile', async () => {
       const limiter = await processOf()
       await denied(limiter, 9)
       const count = await asked.while(async () => {

@@ -80,7 +80,7 @@ describe.each([memoryDriver, mapDriver])('grants in Redis and in: $name', (drive
   const memory = serverOf(driver)
   const redis = serverOf(packedDriver)
 
-  it('are decided alike, and no key outlives what counts', { timeout: 120_000 }, async () => {
+  it('are decided identically, and no key outlives its units', { timeout: 120_000 }, async () => {
     await fc.assert(
       fc.asyncProperty(traces, async (trace) => {
         let now = 1_795_195_800_000

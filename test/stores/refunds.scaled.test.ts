@@ -58,7 +58,7 @@ describe('a refund', () => {
     },
   )
 
-  it('gives leases back whole or not at all', async () => {
+  it('releases leases completely or not at all', async () => {
     const limiter = limiterOf({ algorithm: 'concurrency', limit: 10 })
     const decision = await limiter.consume('k', { cost: 8 })
     expect(await limiter.refund(decision, { units: 3 })).toBe(false)
@@ -66,7 +66,7 @@ describe('a refund', () => {
     expect(await limiter.refund(decision)).toBe(true)
   })
 
-  it('of units that are no whole number is refused', async () => {
+  it('of a fractional number of units is rejected', async () => {
     const limiter = limiterOf({ limit: 5, window: '1m' })
     const decision = await limiter.consume('k', { cost: 2 })
     expect(await limiter.refund(decision, { units: 0 })).toBe(false)

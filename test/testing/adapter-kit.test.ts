@@ -173,7 +173,7 @@ describe('the kit for adapters', () => {
     expect(messages).toContainEqual(expect.stringMatching(message))
   })
 
-  it('asks for a test runner, and names an option that it does not know', () => {
+  it('requires a test runner, and names unknown options', () => {
     const serve = serveWith()
     expect(() => adapterConformance({ serve })).toThrow(/adapterConformance: describe must be/)
     const options = { describe, it, serve, server: serve }

@@ -157,7 +157,7 @@ it.each<[object, object, string]>([
 })
 
 describe('fakeClock', () => {
-  it('moves the limits in memory, and gives the time back', async () => {
+  it('moves limits in memory, and restores the time', async () => {
     const { now } = Date
     const clock = fakeClock({ now: 1_795_195_800_000 })
     const limiter = createLimiter(one)
@@ -184,7 +184,7 @@ describe('fakeClock', () => {
     expect(Date.now()).toBeGreaterThan(1_000_000)
   })
 
-  it('says so where a move would have no effect', () => {
+  it('throws if a move would have no effect', () => {
     const lower = fakeClock({ now: 1 })
     const upper = fakeClock()
     expect(() => lower.advance(1)).toThrow(
@@ -202,7 +202,7 @@ describe('fakeClock', () => {
     ['a time of vitest alone', () => vi.setSystemTime(5)],
     ['a spy', () => vi.spyOn(Date, 'now').mockReturnValue(5)],
     ["a clock of node's", () => mock.timers.enable({ apis: ['Date'] })],
-  ])('refuses to stand beside %s, in either order', (_, fake) => {
+  ])('rejects a combination with %s, in either order', (_, fake) => {
     const end = () => {
       vi.useRealTimers()
       vi.restoreAllMocks()
@@ -222,7 +222,7 @@ describe('fakeClock', () => {
     end()
   })
 
-  it('stands beside fake timers that leave Date alone', () => {
+  it('works with fake timers that leave Date alone', () => {
     vi.useFakeTimers({ toFake: ['setTimeout'] })
     onTestFinished(() => void vi.useRealTimers())
     const clock = fakeClock({ now: 1 })

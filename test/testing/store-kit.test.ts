@@ -197,7 +197,7 @@ describe('the kit for stores', () => {
     expect(Date.now).toBe(now)
   })
 
-  it('asks for a test runner, and names an option that it does not know', () => {
+  it('requires a test runner, and names unknown options', () => {
     const open = () => ({ store: memoryStore() })
     const message = /storeConformance: describe must be a function of your test runner: describe/
     expect(() => storeConformance({ open })).toThrow(message)

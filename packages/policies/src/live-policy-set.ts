@@ -210,7 +210,7 @@ export class LivePolicySet implements LivePolicies {
 
   /**
    * Returns what a change would do, without making it.
-   * @throws or rejects with a SluiceError as the change would
+   * @throws or rejects with the same SluiceError as the change
    */
   async preview(edit: PolicyEdit, { number }: { number?: number } = {}): Promise<Preview> {
     const { now } = this.#sources.versions

@@ -24,7 +24,7 @@ import { contentHash, Version, type VersionObservers, VersionSwitch } from './ve
 
 /** Interval (ms) at which the file and the store are read. */
 const pollMs = 1_000
-/** Time (ms) for which a new text must be stable: an editor may still be writing it. */
+/** Time (ms) for which a new file must be stable: an editor may still be writing it. */
 const settleMs = 100
 /** Interval (ms) at which an unchanged process reports that it is running. */
 const announceMs = 5_000
@@ -177,7 +177,7 @@ export class PolicySources {
     return (await readFile()) === text ? text : undefined
   }
 
-  /** Applies a new text, or rejects it once. */
+  /** Applies new file contents, or rejects them once. */
   #takeText(text: string): void {
     const refused = this.#refusedFile
     if (text === refused?.text) return

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 
 /**
- * Reads a file of `lua/`. The build replaces this module with the texts, since bundles have no
+ * Reads a file of `lua/`. The build replaces this module with their contents, since bundles have no
  * files next to them.
  */
 export function readLua(name: string): string {

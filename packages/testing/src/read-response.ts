@@ -41,7 +41,7 @@ function isIterable(headers: object): headers is Iterable<[string, unknown]> {
   return Symbol.iterator in headers
 }
 
-/** Returns an existing text, or a copy of an unread fetch body. */
+/** Returns an existing body text, or a copy of an unread fetch body. */
 async function bodyOf(response: unknown): Promise<string | undefined> {
   if (isOfFetch(response)) return response.bodyUsed ? undefined : await response.clone().text()
   for (const name of ['text', 'body', 'payload', 'data']) {

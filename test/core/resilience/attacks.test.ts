@@ -29,7 +29,7 @@ async function left(limiter: CheckLimiter, limitNow: number): Promise<number | u
 }
 
 it.each(['sliding-log', 'token-bucket', 'fixed-window', 'sliding-counter'] as const)(
-  'a debt under a small limit erases nothing that was taken under a large one (%s)',
+  'a debt under a small limit keeps units taken under a larger one (%s)',
   async (algorithm) => {
     const limiter = limit({ algorithm })
     await limiter.decide(checksOf(limiter, 1_000, 1_000))
@@ -54,7 +54,7 @@ it.each([1, 3])(
   },
 )
 
-it('a debt that began under a small limit grows with what a larger one lets in', async () => {
+it('a debt from a small limit grows with units admitted by a larger one', async () => {
   const limiter = limit()
   await store.cutOff(limiter)
   for (let i = 0; i < 5; i += 1) await limiter.decide(checksOf(limiter, 5))
@@ -63,7 +63,7 @@ it('a debt that began under a small limit grows with what a larger one lets in',
   expect(await left(limiter, 1_000)).toBe(0)
 })
 
-it('a charge in an outage is owed whole, though it is more than the share of one process', async () => {
+it("a charge in an outage is owed in full, even beyond one process's share", async () => {
   const limiter = limit({ limit: 100, instances: 4 })
   await store.cutOff(limiter)
   await limiter.charge('k', { cost: 80 })
@@ -71,7 +71,7 @@ it('a charge in an outage is owed whole, though it is more than the share of one
   expect((await limiter.peek('k')).outcomes[0]?.remaining).toBe(20)
 })
 
-it('a charge is owed where requests are refused too, and kept when it was charged late', async () => {
+it('a charge is owed even if requests are refused, and kept if charged late', async () => {
   const limiter = limit({ failureMode: 'closed' })
   await limiter.peek('k')
   store.mood = 'hangs'
@@ -85,7 +85,7 @@ it('a charge is owed where requests are refused too, and kept when it was charge
   expect((await limiter.peek('k')).outcomes[0]?.remaining).toBe(5)
 })
 
-it('an observer may ask a limiter of the same store about every event', async () => {
+it('an observer may call a limiter of the same store in every event', async () => {
   let told = 0
   const onResilience = () => {
     told += 1
@@ -98,7 +98,7 @@ it('an observer may ask a limiter of the same store about every event', async ()
   expect(limiter.storeHealth().isAway).toBe(false)
 })
 
-it('stores that count in one place are one in an outage', async () => {
+it('stores that share counts are one in an outage', async () => {
   const space = {}
   const limiters = Array.from({ length: 5 }, () => {
     const away: Store = { ...goneStore(memoryStore()), space }
@@ -111,7 +111,7 @@ it('stores that count in one place are one in an outage', async () => {
   expect(admitted).toBe(10)
 })
 
-it('a store that answers at once comes back too', async () => {
+it('a synchronous store recovers too', async () => {
   let isBroken = true
   const atOnce = storeThrough(memoryStore(), () => {
     if (isBroken) throw new Error('broken')
@@ -128,7 +128,7 @@ it('a store that answers at once comes back too', async () => {
   expect((await limiter.peek('k')).outcomes[0]?.remaining).toBe(6)
 })
 
-it('a probe that the store answers without being asked is none', async () => {
+it('a probe answered without a server does not count', async () => {
   const limiter = limit()
   await store.cutOff(limiter)
   const known = memoryStore()
@@ -143,7 +143,7 @@ it('a probe that the store answers without being asked is none', async () => {
   expect(limiter.storeHealth().breaker).toBe('closed')
 })
 
-it('a refund of what counts no more strikes no newer debt', async () => {
+it('a refund of expired units does not reduce a newer debt', async () => {
   const limiter = limit({ window: '1s' })
   await store.cutOff(limiter)
   const old = await limiter.consume('k', { cost: 10 })
@@ -154,14 +154,14 @@ it('a refund of what counts no more strikes no newer debt', async () => {
   expect(limiter.storeHealth().keysOwed).toBeGreaterThan(0)
 })
 
-it('a store that answers nonsense has failed', async () => {
+it('a store that returns nonsense has failed', async () => {
   const limiter = limit({
     store: { ...goneStore(store), apply: () => Promise.resolve(undefined as never) },
   })
   expect(await limiter.consume('k')).toMatchObject({ allowed: true, source: 'fallback' })
 })
 
-it('what a bucket has drained in an outage is not charged after it', async () => {
+it('units that a bucket drained during an outage are not charged afterwards', async () => {
   const limiter = limit({ algorithm: 'leaky-bucket', window: '1s' })
   await store.cutOff(limiter)
   for (let i = 0; i < 270; i += 1) {
@@ -174,7 +174,7 @@ it('what a bucket has drained in an outage is not charged after it', async () =>
   expect(chargedUnits()).toBeLessThanOrEqual(1)
 })
 
-it('what a bucket larger than its limit has given back is not charged', async () => {
+it('refunded units of a bucket larger than its limit are not charged', async () => {
   const limiter = limit({ algorithm: 'token-bucket', burst: 100 })
   await store.cutOff(limiter)
   for (let i = 0; i < 50; i += 1) await limiter.refund(await limiter.consume('k'))
@@ -183,7 +183,7 @@ it('what a bucket larger than its limit has given back is not charged', async ()
   expect(chargedUnits()).toBe(3)
 })
 
-it('a charge larger than the share of a bucket is owed, less what has drained', async () => {
+it("a charge beyond a bucket's share is owed, minus drained units", async () => {
   const limiter = limit({ algorithm: 'token-bucket', limit: 100_000, instances: 4 })
   await store.cutOff(limiter)
   await limiter.charge('k', { cost: 100_000 })
@@ -194,7 +194,7 @@ it('a charge larger than the share of a bucket is owed, less what has drained', 
   expect(chargedUnits()).toBe(97_500)
 })
 
-it('the store is told of what a request took that had waited for it in vain, though nobody asks for the key again', async () => {
+it('units of a request that timed out are reported to the store, even if the key is not used again', async () => {
   const [first, second] = [limit(), limit({ name: 'q' })]
   const request = {}
   await first.consume('k')
@@ -206,7 +206,7 @@ it('the store is told of what a request took that had waited for it in vain, tho
   expect(second.storeHealth().breaker).toBe('closed')
 })
 
-it('a lease that came too late for a request that was let pass is ended', async () => {
+it('a lease granted too late for an admitted request is released', async () => {
   const policies = [{ name: 'p', algorithm: 'concurrency', limit: 10 }] as const
   const limiter = store.limiter({ policies, failureMode: 'open' })
   await limiter.peek('k')
@@ -218,7 +218,7 @@ it('a lease that came too late for a request that was let pass is ended', async 
   expect(await left(limiter, 10)).toBe(10)
 })
 
-it('the decisions of an outage are those since it began', async () => {
+it('the decisions of an outage are counted from its start', async () => {
   const limiter = limit()
   for (let i = 0; i < 5; i += 1) {
     store.mood = 'rejects'
@@ -234,14 +234,14 @@ it('the decisions of an outage are those since it began', async () => {
   expect(over?.type === 'fallback-left' ? over.decisions : Number.NaN).toBeLessThan(6)
 })
 
-it('what is no object stands for no request', async () => {
+it('a non-object does not identify a request', async () => {
   const limiter = limit()
   await limiter.consume('k')
   const { decision } = await missed(() => limiter.decide(checksOf(limiter, 10), 'r' as never))
   expect(decision.source).toBe('fallback')
 })
 
-it('a late answer keeps its charge where a part of it has drained meanwhile', async () => {
+it('a late answer keeps its charge if part of it has drained meanwhile', async () => {
   const limiter = limit({ algorithm: 'token-bucket', limit: 100, window: '1s' })
   await limiter.peek('k')
   const { call } = await missed(() => limiter.consume('k', { cost: 20 }))
@@ -252,7 +252,7 @@ it('a late answer keeps its charge where a part of it has drained meanwhile', as
   expect(await left(limiter, 100)).toBeLessThanOrEqual(85)
 })
 
-it('a refund of what counts no more takes nothing of others out of their common payment', async () => {
+it("a refund of expired units takes nothing from others' common payment", async () => {
   const limiter = limit({ window: '10s' })
   await store.cutOff(limiter)
   const old = await limiter.consume('k')
@@ -268,7 +268,7 @@ it('a refund of what counts no more takes nothing of others out of their common 
   expect(before).toBeLessThanOrEqual(7)
 })
 
-it('a refund strikes no more than it gives back, though the clock was set back', async () => {
+it('a refund removes only what it gives back, even if the clock was set back', async () => {
   const limiter = limit({ algorithm: 'token-bucket', limit: 100, window: '1s' })
   await store.cutOff(limiter)
   await limiter.consume('k', { cost: 50 })
@@ -280,7 +280,7 @@ it('a refund strikes no more than it gives back, though the clock was set back',
   expect(limiter.storeHealth().keysOwed).toBe(1)
 })
 
-it('a refund of what was paid comes back at the store, and strikes nothing that is owed since, however many requests there were', async () => {
+it('a refund of paid units goes to the store, and does not reduce newer debts, at any number of requests', async () => {
   const limiter = limit({ limit: 500 })
   await store.cutOff(limiter)
   const [first] = await Promise.all(Array.from({ length: 150 }, () => limiter.consume('k')))

@@ -27,7 +27,7 @@ describe('a closed breaker', () => {
     expect(breaker.state).toBe('closed')
   })
 
-  it('begins to count anew with every answer', () => {
+  it('restarts counting with every answer', () => {
     const breaker = new CircuitBreaker()
     for (let i = 0; i < 19; i += 1) {
       breaker.fail(i, {})
@@ -36,7 +36,7 @@ describe('a closed breaker', () => {
     expect(breaker.state).toBe('closed')
   })
 
-  it('opens when half of the checks of the last seconds fail, and forgets those before', () => {
+  it('opens when half of the recent checks fail, and ignores older ones', () => {
     expect(halfFailing(9).state).toBe('closed')
     expect(halfFailing(10).state).toBe('open')
     const old = halfFailing(9)
@@ -75,7 +75,7 @@ describe('an open breaker', () => {
     )
   })
 
-  it('takes no notice of late answers: only a probe tells', () => {
+  it('ignores late answers: only a probe counts', () => {
     const breaker = opened()
     expect(breaker.succeed(10)).toBe(false)
     expect(breaker.state).toBe('open')

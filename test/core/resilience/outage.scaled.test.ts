@@ -40,7 +40,7 @@ interface Account {
  * All within one window of ten minutes. Every call is answered in the end, in the order in which they were made, or lost before it was
  * decided.
  */
-it('an outage adds at most one limit, and when it is over the store knows of all that was admitted', async () => {
+it('an outage adds at most one limit, and afterwards the store knows of all admitted units', async () => {
   await fc.assert(
     fc.asyncProperty(
       quotas,

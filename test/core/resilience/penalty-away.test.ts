@@ -16,7 +16,7 @@ const limit = (options: SomeOptions = {}) => {
 
 describe('while the store is away', () => {
   it.each([1, 10])(
-    'as many denials as set lead to a block, with %i instances',
+    'the configured number of denials leads to a block, with %i instances',
     async (instances) => {
       const limiter = limit({ instances, limit: 2 * instances })
       await store.cutOff(limiter)
@@ -27,7 +27,7 @@ describe('while the store is away', () => {
     },
   )
 
-  it('blocks that this process has set, or seen, stay in force', async () => {
+  it('blocks set or seen by this process remain', async () => {
     const limiter = limit()
     await limiter.block('set', '1h')
     for (let i = 0; i < 5; i += 1) await limiter.consume('seen')
@@ -50,7 +50,7 @@ describe('while the store is away', () => {
     expect(await limiter.consume('k')).toMatchObject({ allowed: true, source: 'fallback' })
   })
 
-  it('what was admitted is owed as units, and never as strikes', async () => {
+  it('admitted requests are owed as units, never as strikes', async () => {
     const limiter = limit()
     await store.cutOff(limiter)
     for (let i = 0; i < 2; i += 1) await limiter.consume('k')
@@ -69,7 +69,7 @@ describe('while the store is away', () => {
     expect((await limiter.peek('k')).outcomes[1]).toMatchObject({ remaining: 3 })
   })
 
-  it('a penalty goes with the failure mode of the policies', async () => {
+  it('a penalty follows the failure mode of the policies', async () => {
     const quota = { name: 'q', limit: 1, window: '1m', failureMode: 'open' } as const
     const penalty = { after: 1, within: '1m', for: '1h' } as const
     const limiter = store.limiter({ policies: [quota], penalty })
@@ -79,7 +79,7 @@ describe('while the store is away', () => {
     }
   })
 
-  it('a penalty alone has that of the limiter', async () => {
+  it("a penalty alone follows the limiter's failure mode", async () => {
     const limiter = createCheckLimiter({
       store,
       penalty: { after: 'never' },
@@ -92,7 +92,7 @@ describe('while the store is away', () => {
   })
 })
 
-it('a block is not lifted by what is charged without asking', async () => {
+it('a block is not lifted by unconditional charges', async () => {
   const limiter = limit({ limit: 100 })
   await limiter.block('k', '30d')
   expect((await limiter.consume('k')).allowed).toBe(false)
@@ -102,7 +102,7 @@ it('a block is not lifted by what is charged without asking', async () => {
   expect(await limiter.consume('k')).toMatchObject({ source: 'fallback', allowed: false })
 })
 
-it('a block that the store has lifted is in force no more without it', async () => {
+it('a block lifted by the store does not apply without it', async () => {
   const limiter = limit({ limit: 100 })
   await limiter.block('k', '30d')
   expect((await limiter.consume('k')).allowed).toBe(false)

@@ -27,7 +27,7 @@ function types(): string[] {
 }
 
 describe('a deadline', () => {
-  it('lets a request go on after 100 ms, as the failure mode decides', async () => {
+  it('releases a request after 100 ms, by the failure mode', async () => {
     const onStoreError = vi.fn()
     const limiter = limit({ observers: { onStoreError } })
     store.mood = 'hangs'
@@ -41,7 +41,7 @@ describe('a deadline', () => {
     expect(store.events).toEqual([{ type: 'deadline-missed', checks: 1 }])
   })
 
-  it('is waited out once by a request, however many limiters it meets', async () => {
+  it('delays a request once, however many limiters it passes', async () => {
     const [first, second] = [limit(), limit({ name: 'q' })]
     const [one, two] = [first, second].map(({ policies: [policy] }) => [checkOf(policy)])
     const [request, other] = [{}, {}]
@@ -68,7 +68,7 @@ describe('a deadline', () => {
     expect(order).toEqual(['short', 'long'])
   })
 
-  it('is told to the store, which need not send what was answered meanwhile', async () => {
+  it('cancels checks at the store that were already answered', async () => {
     const limiter = limit()
     await limiter.consume('k')
     store.mood = 'hangs'
@@ -99,7 +99,7 @@ describe('a deadline', () => {
 })
 
 describe('the breaker', () => {
-  it('opens with the third incident, and lets all go who wait', async () => {
+  it('opens with the third incident, and releases all waiting requests', async () => {
     const limiter = limit()
     store.mood = 'hangs'
     const decisions: Promise<Decision>[] = []
@@ -123,7 +123,7 @@ describe('the breaker', () => {
     expect(store.calls).toHaveLength(asked)
   })
 
-  it('has one request probe, which alone waits', async () => {
+  it('lets one request probe, and only that one wait', async () => {
     const limiter = limit()
     await cutOff(limiter)
     store.mood = 'hangs'
@@ -141,7 +141,7 @@ describe('the breaker', () => {
 })
 
 describe('the return', () => {
-  it('is gradual: key by key, within three seconds', async () => {
+  it('is gradual: key by key within three seconds', async () => {
     const limiter = limit()
     await cutOff(limiter)
     await pass(3_000)
@@ -180,7 +180,7 @@ describe('the return', () => {
     expect(store.events.at(-1)).toMatchObject({ type: 'fallback-left' })
   })
 
-  it('charges nothing that has left the window since', async () => {
+  it('charges nothing that has expired since', async () => {
     const limiter = limit({ window: '1s' })
     await cutOff(limiter)
     for (let i = 0; i < 4; i += 1) await limiter.consume('k')
@@ -199,7 +199,7 @@ describe('the return', () => {
     expect(store.of('charge')).toMatchObject([{ key: 'k', cost: 2 }])
   })
 
-  it('charges a key before it is asked for again', async () => {
+  it('charges a key before it is used again', async () => {
     const limiter = limit({ limit: 5 })
     await cutOff(limiter)
     for (let i = 0; i < 5; i += 1) await limiter.consume('k')
@@ -210,7 +210,7 @@ describe('the return', () => {
     expect((await limiter.consume('k')).allowed).toBe(false)
   })
 
-  it('does not press a store that takes no debts', async () => {
+  it('does not overload a store that rejects debts', async () => {
     const limiter = limit()
     await cutOff(limiter)
     for (let i = 0; i < 4; i += 1) await limiter.consume('k')
@@ -223,7 +223,7 @@ describe('the return', () => {
     expect(store.asked('charge')).toBe(1)
   })
 
-  it('does a hundred of those at once at most', async () => {
+  it('runs at most a hundred concurrently', async () => {
     const limiter = limit({ limit: 1_000 })
     const decisions = await Promise.all(Array.from({ length: 250 }, () => limiter.consume('k')))
     await cutOff(limiter)
@@ -245,7 +245,7 @@ describe('the return', () => {
 })
 
 describe('a reset', () => {
-  it('rejects at once while the store is away, and forgets nothing then', async () => {
+  it('rejects immediately while the store is unavailable, and resets nothing', async () => {
     const limiter = limit({ limit: 2 })
     await cutOff(limiter)
     await limiter.consume('k', { cost: 2 })
@@ -258,7 +258,7 @@ describe('a reset', () => {
   it.each([
     ['reset', 0],
     ['block', 1],
-  ] as const)('in its place a %s that is done leaves %i debts', async (op, debts) => {
+  ] as const)('a successful %s instead leaves %i debts', async (op, debts) => {
     const penalty = { after: 'never', name: 'bans' } as const
     const limiter = limit({ limit: 2, penalty })
     store.mood = 'rejects'
@@ -269,7 +269,7 @@ describe('a reset', () => {
     expect(limiter.storeHealth().keysOwed).toBe(debts)
   })
 
-  it('forgets what was counted here too', async () => {
+  it('also resets local counts', async () => {
     const limiter = limit({ limit: 2 })
     await cutOff(limiter)
     await limiter.consume('k', { cost: 2 })
@@ -281,7 +281,7 @@ describe('a reset', () => {
 })
 
 describe('an answer that comes late', () => {
-  it('is given back where the request was refused', async () => {
+  it('is refunded if the request was refused', async () => {
     const limiter = limit({ failureMode: 'closed' })
     await limiter.peek('nobody')
     store.mood = 'hangs'
@@ -311,7 +311,7 @@ describe('the share of one process', () => {
     expect(await admitted(limit({ limit: quota, instances }), 20)).toBe(share)
   })
 
-  it('is of a burst and of a queue too', async () => {
+  it('applies to a burst and a queue too', async () => {
     const bucket = limit({ name: 'b', algorithm: 'token-bucket', burst: 40, instances: 4 })
     expect(await admitted(bucket, 60)).toBe(10)
     store = new TroubledStore()
@@ -322,7 +322,7 @@ describe('the share of one process', () => {
     expect(await admitted(queue, 60)).toBe(3)
   })
 
-  it('is of no matter to clients, who know the policy', async () => {
+  it('is invisible to clients, who see the policy', async () => {
     const limiter = limit({ algorithm: 'token-bucket', burst: 40, instances: 4 })
     const [policy] = limiter.policies
     await cutOff(limiter)
@@ -331,7 +331,7 @@ describe('the share of one process', () => {
     expect(outcomes[0]?.policy).toBe(policy)
   })
 
-  it('has leases that are renewed and released here', async () => {
+  it('has leases that are renewed and released locally', async () => {
     const lease = { algorithm: 'concurrency', limit: 4, lease: '5s' } as const
     const limiter = limit({ policies: [{ name: 'l', ...lease }], instances: 2 })
     await cutOff(limiter)
@@ -350,7 +350,7 @@ describe('the share of one process', () => {
     expect(limiter.storeHealth().keysOwed).toBe(0)
   })
 
-  it.each([0, 1.5, Number.NaN, '4'])('is of no fleet of %s', (n) => {
+  it.each([0, 1.5, Number.NaN, '4'])('does not apply to a fleet of %s', (n) => {
     expect(() => limit({ instances: n as number })).toThrow(/^instances must be/)
   })
 })
@@ -382,7 +382,7 @@ describe('failure modes of policies', () => {
 })
 
 describe('a fallback of the user', () => {
-  it('is where is counted, within its bound, for all limiters of the store', async () => {
+  it('counts for all limiters of the store, within its bound', async () => {
     const fallback = memoryStore({ maxKeys: 3 })
     const [one, two] = [limit({ fallback }), limit({ fallback })]
     await cutOff(one)
@@ -403,7 +403,7 @@ describe('a fallback of the user', () => {
 })
 
 describe('the health of a store', () => {
-  it('is told at any time, with counters that only grow', async () => {
+  it('is available at any time, with counters that only grow', async () => {
     const limiter = limit()
     store.fleet.instances = 3
     await limiter.consume('k')

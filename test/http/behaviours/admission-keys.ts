@@ -33,7 +33,7 @@ export const admissionKeys: Behaviour = ({ start }) => {
     expect(await sent(first)).toEqual([status])
   })
 
-  it('I02: same key while the first runs: 409 where a conflict is asked for', async () => {
+  it('I02: same key while the first runs: 409 with conflict', async () => {
     const { send, sent } = await queueing({
       limits: { limit: 2, window: '1m' },
       admission: { idempotency: { whileRunning: 'conflict' } },
@@ -79,7 +79,7 @@ export const admissionKeys: Behaviour = ({ start }) => {
   }
 
   describe.each(['always', 'overflow', 'preferred'] as const)('over a limit: %s', (admit) => {
-    it('I02, I04: answers a request that is sent again from its job', async () => {
+    it('I02, I04: answers a repeated request from its job', async () => {
       const { app, id, known, reached, send, work } = await full(admit)
       expect(known.field('ratelimit')).toContain(';r=0;')
       const again = await send(first)
@@ -101,7 +101,7 @@ export const admissionKeys: Behaviour = ({ start }) => {
       expect((await queue.depth()).depth).toBe(depth)
     })
 
-    it('bounds how often it looks for the jobs of one client', async () => {
+    it('bounds job look-ups per client', async () => {
       const { app, broker } = await full(admit)
       vi.setSystemTime(Date.now() + 1_000)
       const find = vi.spyOn(broker, 'find')
@@ -110,14 +110,14 @@ export const admissionKeys: Behaviour = ({ start }) => {
       expect(find).toHaveBeenCalledTimes(20)
     })
 
-    it('refuses while nobody knows of the key', async () => {
+    it("refuses while the key's state is unknown", async () => {
       vi.spyOn(console, 'warn').mockReturnValue()
       const { sent, broker } = await full(admit)
       await broker.close()
       expect(await sent(first)).toEqual([429])
     })
 
-    it('takes it for no denial and no strike, unlike what is wrong, and refuses whom a penalty blocks', async () => {
+    it('counts neither denial nor strike, unlike invalid requests, and refuses blocked clients', async () => {
       const onDecision = vi.fn()
       const penalty = { after: 2, within: '1h', for: '1h' } as const
       const { send, sent } = await full(admit, { penalty, observers: { onDecision } })
@@ -130,7 +130,7 @@ export const admissionKeys: Behaviour = ({ start }) => {
     })
   })
 
-  it('I04: the stored answer, where the application says what it is', async () => {
+  it('I04: the stored response, if the application provides one', async () => {
     const { send, work } = await queueing({
       admission: {
         toAnswer: async ({ id, result }) => ({
@@ -152,7 +152,7 @@ export const admissionKeys: Behaviour = ({ start }) => {
     expect(ran).toHaveBeenCalledTimes(1)
   })
 
-  it('hands on to the error handling what the function of the answer rejects with', async () => {
+  it('passes rejections of the response function to the error handler', async () => {
     const onError = vi.fn()
     const toAnswer = () => Promise.reject(new Error('no answer'))
     const { sent, work } = await queueing({ onError, admission: { toAnswer } })
@@ -161,7 +161,7 @@ export const admissionKeys: Behaviour = ({ start }) => {
     expect(onError.mock.calls).toEqual([[expect.objectContaining({ message: 'no answer' })]])
   })
 
-  it('has the result itself stand in for an answer that is none, and says so', async () => {
+  it('uses the result instead of an invalid response, and reports it', async () => {
     const warn = vi.spyOn(console, 'warn').mockReturnValue()
     const { send, work } = await queueing({ admission: { toAnswer: () => ({ status: 302 }) } })
     work(() => 'once')
@@ -179,7 +179,7 @@ export const admissionKeys: Behaviour = ({ start }) => {
       return subject
     }
 
-    it('answers a request that is sent again from its job, though the limits have room', async () => {
+    it('answers a repeated request from its job, although the limits have room', async () => {
       const { app, id, reached, send, work } = await later()
       const again = await send(first)
       expect([again.status, idOf(again)]).toEqual([202, id])
@@ -202,7 +202,7 @@ export const admissionKeys: Behaviour = ({ start }) => {
       expect(reached).toHaveBeenCalledTimes(2)
     })
 
-    it('is unavailable, rather than done twice, while nobody knows of the key', async () => {
+    it("answers 503 rather than run twice while the key's state is unknown", async () => {
       vi.spyOn(console, 'warn').mockReturnValue()
       const { broker, reached, send, sent } = await later()
       await broker.close()
@@ -213,7 +213,7 @@ export const admissionKeys: Behaviour = ({ start }) => {
       expect(await sent(post())).toEqual([200])
     })
 
-    it('asks nobody about a request without a key', async () => {
+    it('looks up nothing for a request without a key', async () => {
       const { broker, sent } = await queueing({ admission: { admit } })
       const find = vi.spyOn(broker, 'find')
       expect(await sent(post())).toEqual([200])
@@ -223,7 +223,7 @@ export const admissionKeys: Behaviour = ({ start }) => {
     })
   })
 
-  it('tells texts from bytes that are written alike', async () => {
+  it('distinguishes strings from bytes that look alike', async () => {
     const { sent } = await queueing()
     const text = { body: 'AAAA', headers: { 'content-type': 'text/plain' } }
     const type = 'application/octet-stream'

@@ -16,7 +16,7 @@ const hard = (limit: number) => ({ name: 'hard', limit, ...minute })
 export const admissionOverflow: Behaviour = ({ start }) => {
   const queueing = (setup?: QueueingSetup) => startQueueing(start, setup)
 
-  it('queues what is over a soft limit, and refuses what is over a hard one, which counts what is queued', async () => {
+  it('queues over a soft limit, refuses over a hard one, which counts queued requests', async () => {
     const policies = [{ ...soft, limit: 2 }, hard(4)]
     const { app, reached, send } = await queueing({ admission: ofSoft, limits: { policies } })
     expect(await app.statuses(6, '/reports', post())).toEqual([200, 200, 202, 202, 429, 429])
@@ -24,7 +24,7 @@ export const admissionOverflow: Behaviour = ({ start }) => {
     expect(JSON.parse((await send()).body)['violated-policies']).toEqual(['soft', 'hard'])
   })
 
-  it('counts no strike for what is queued, and one for each refusal; whom a penalty blocks is refused', async () => {
+  it('counts strikes for refusals, not for queued requests; blocked clients are refused', async () => {
     const { app, send, sent } = await queueing({
       queue: { maxDepth: 20, maxDepthPerIdentity: 3 },
       admission: overflow,
@@ -55,7 +55,7 @@ export const admissionOverflow: Behaviour = ({ start }) => {
   it.each([
     ['each request', {}],
     ['those that may be retries too', { idempotencyKey: true }],
-  ])('tells observers once what became of a request: %s', async (_what, more) => {
+  ])('notifies observers once of the outcome of a request: %s', async (_what, more) => {
     const onDecision = vi.fn()
     const { sent } = await queueing({
       queue: { maxDepth: 20, maxDepthPerIdentity: 1 },
@@ -68,7 +68,7 @@ export const admissionOverflow: Behaviour = ({ start }) => {
     expect(onDecision.mock.calls[1]?.[0].checks).toMatchObject([{ policy: { name: 'hard' } }])
   })
 
-  it('refuses what a hard limit no longer allows when it is asked again, and says so once', async () => {
+  it('refuses what a hard limit no longer allows on the second check, and reports it once', async () => {
     const onDecision = vi.fn()
     const memory = memoryStore()
     const { sent } = await queueing({
@@ -92,7 +92,7 @@ export const admissionOverflow: Behaviour = ({ start }) => {
     expect(onDecision.mock.calls.map(([{ decision }]) => decision.allowed)).toEqual([true, false])
   })
 
-  it('refuses a penalty for soft, which is no limit', async () => {
+  it('rejects a penalty in soft', async () => {
     const penalty = { after: 2, within: '1m', for: '5m' } as const
     const admission = { ...overflow, soft: ['soft', 'penalty'] }
     const starting = queueing({ admission, limits: { policies: [soft], penalty } })
@@ -106,7 +106,7 @@ export const admissionOverflow: Behaviour = ({ start }) => {
     expect(await app.statuses(4, '/reports', post())).toEqual([200, 202, 429, 429])
   })
 
-  it('refuses what is over a soft limit while the queue is full, and names the longer wait', async () => {
+  it('refuses over a soft limit while the queue is full, with the longer wait', async () => {
     const limits = { limit: 1, window: '2s' } as const
     const { send, sent } = await queueing({ queue: { maxDepth: 1 }, admission: overflow, limits })
     expect(await sent(post(), post())).toEqual([200, 202])

@@ -56,7 +56,7 @@ export const admission: Behaviour = ({ start }) => {
   })
 
   it.each(['overflow', 'preferred'] as const)(
-    'lets a request without a key pass that need not be queued: %s',
+    'admits a request without a key that need not be queued: %s',
     async (admit) => {
       const limits = { limit: 1, window: '1m' } as const
       const { queue, sent } = await queueing({ admission: { admit }, limits })
@@ -66,7 +66,7 @@ export const admission: Behaviour = ({ start }) => {
     },
   )
 
-  it('shares jobs by address only where the application says so', async () => {
+  it('shares jobs by address only if configured', async () => {
     const identity = firstOf<NativeRequest>(apiKey(), ip())
     const { app, send } = await queueing({ queue: { identity } })
     const id = idOf(await send(post({ headers: nobody })))
@@ -77,7 +77,7 @@ export const admission: Behaviour = ({ start }) => {
     expect((await look(app, own, { 'x-api-key': '@ip/127.0.0.1' })).status).toBe(404)
   })
 
-  it('does not guess whose requests are', () => {
+  it('does not guess the owner of requests', () => {
     vi.spyOn(console, 'warn').mockReturnValue()
     const queue = createQueue({ broker: memoryBroker() })
     const message = /^queue must know who owns a request: .*identity: apiKey\({ verify }\)/
@@ -85,7 +85,7 @@ export const admission: Behaviour = ({ start }) => {
     expect(() => statusMonitor({ queue })).toThrow(message)
   })
 
-  it('A02, A03: the monitor tells that a job waits, runs, and is done', async () => {
+  it('A02, A03: the monitor reports a waiting, running and finished job', async () => {
     const { app, send, work } = await queueing()
     const id = idOf(await send())
     const pending = await look(app, id)
@@ -107,7 +107,7 @@ export const admission: Behaviour = ({ start }) => {
   })
 
   it.each(['/a b', '/a\r\nX-Evil: 1', '//[', '', 7, null])(
-    'shows the result itself where its place would be %j',
+    'shows the result itself if its location would be %j',
     async (url) => {
       vi.spyOn(console, 'warn').mockReturnValue()
       const { app, send, work } = await queueing({ queue: { resultUrl: () => url as string } })
@@ -120,7 +120,7 @@ export const admission: Behaviour = ({ start }) => {
     },
   )
 
-  it('A04: refuses whoever looks too often, which changes nothing for the job', async () => {
+  it('A04: refuses too frequent polls, without effect on the job', async () => {
     const poll = { limit: 1, window: '1m' } as const
     const { app, send, work } = await queueing({ monitor: { poll } })
     const id = idOf(await send())
@@ -135,7 +135,7 @@ export const admission: Behaviour = ({ start }) => {
     await until('the job runs', () => ran.mock.calls.length === 1)
   })
 
-  it('A05: answers 202 where the outcome cannot be looked up: the job was accepted', async () => {
+  it('A05: answers 202 if the outcome cannot be read: the job was accepted', async () => {
     vi.spyOn(console, 'warn').mockReturnValue()
     const { broker, send } = await queueing()
     const failure = new SluiceError('SLUICE_BROKER_FAILED', 'it did not answer')
@@ -147,7 +147,7 @@ export const admission: Behaviour = ({ start }) => {
     expect([again.status, idOf(again)]).toEqual([202, idOf(waited)])
   })
 
-  it('holds a lease while a request is taken, and no longer', async () => {
+  it('holds a lease only while a request is being queued', async () => {
     const { send, sent } = await queueing({ limits: { algorithm: 'concurrency', limit: 1 } })
     expect(await sent(post(), post(), post())).toEqual([202, 202, 202])
     const waits = send(post({ headers: { prefer: 'respond-async, wait=1' } }))
@@ -185,7 +185,7 @@ export const admission: Behaviour = ({ start }) => {
     expect(await sent(post())).toEqual([202])
   })
 
-  it('charges requests that are wrong, so that nobody floods for free', async () => {
+  it('charges invalid requests, so that nobody floods for free', async () => {
     const { app, send, sent, work } = await queueing({
       limits: { limit: 8, window: '1m' },
       admission: { maxBodyBytes: 100, idempotency: { whileRunning: 'conflict' } },
@@ -203,12 +203,12 @@ export const admission: Behaviour = ({ start }) => {
     expect(await sent(...wrong)).toEqual([400, 400, 413, 415, 422, 500, 500, 429])
   })
 
-  it('refuses with 429 who alone would fill the queue', async () => {
+  it('refuses with 429 a client that would fill the queue alone', async () => {
     const { sent } = await queueing({ queue: { maxDepth: 10 } })
     expect(await sent(post(), post(), post({ headers: bob }))).toEqual([202, 429, 202])
   })
 
-  it('carries the headers that it is told to, and whose the request is, without its key', async () => {
+  it("stores the configured headers and the request's owner, without its key", async () => {
     const toJob = vi.fn((envelope: object) => envelope)
     const { queue, sent, work } = await queueing({
       admission: { headers: ['X-Trace', 'X-Missing'], toJob },
@@ -224,7 +224,7 @@ export const admission: Behaviour = ({ start }) => {
     expect(JSON.stringify(jobs)).not.toMatch(/secret|cookie|x-missing/)
   })
 
-  it('has jobs made by a function, whose error is one of the application', async () => {
+  it('creates jobs by a function, whose errors go to the application', async () => {
     const onError = vi.fn()
     const { sent, work } = await queueing({
       onError,
@@ -247,7 +247,7 @@ export const admission: Behaviour = ({ start }) => {
     expect(codes).toEqual([undefined, 'SLUICE_PAYLOAD_INVALID'])
   })
 
-  it('tells that a job failed, expired, or was never there', async () => {
+  it('reports that a job failed, expired, or never existed', async () => {
     const { app, send, work } = await queueing({ queue: { maxAge: '1m' } })
     const late = idOf(await send())
     vi.setSystemTime(Date.now() + 60_000)

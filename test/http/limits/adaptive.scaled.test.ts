@@ -58,18 +58,18 @@ describe('an adaptive limit', () => {
     }
   }
 
-  it('takes no notice of a single peak, such as a garbage collection', () => {
+  it('ignores a single peak, such as a garbage collection', () => {
     const last = driven()
     expect([last(5, 10), last(40), last(5, 30)]).toEqual([1_000, 1_000, 1_000])
   })
 
-  it('is back after a pause as long as its way back takes, and goes on when the clock is set back', () => {
+  it('recovers after a long enough pause, and continues when the clock is set back', () => {
     const last = driven()
     expect([last(100, 30), last(1, 1, hour), last(1, 1, -hour)]).toEqual([100, 1_000, 1_000])
     expect([last(100, 30), last(100, 1, -hour), last(1, 100)]).toEqual([100, 100, 1_000])
   })
 
-  it('asks the signal once an interval at most, and only when there are requests', () => {
+  it('reads the signal at most once per interval, and only with requests', () => {
     const signal = vi.fn(() => 5)
     const { after } = asker(adaptive({ ...range, signal, interval: '2s' }))
     for (let i = 0; i < 100; i += 1) after(100)
@@ -78,7 +78,7 @@ describe('an adaptive limit', () => {
     expect(signal).toHaveBeenCalledTimes(6)
   })
 
-  it('asks for one value of an async signal at a time', async () => {
+  it('reads one value of an async signal at a time', async () => {
     let answer: (value: number) => void = () => undefined
     const signal = vi.fn(() => new Promise<number>((resolve) => (answer = resolve)))
     const limit = adaptive({ ...range, signal, smoothing: 1 })
@@ -103,7 +103,7 @@ describe('an adaptive limit', () => {
     ['is negative', () => -1, /but returned -1/],
     ['yields a text', () => '100', /but returned '100'/],
     ['yields nothing', () => undefined, /but returned undefined/],
-  ])('stays where it is while its signal %s, and reports it', async (_, broken, message) => {
+  ])('does not change while its signal %s, and reports it', async (_, broken, message) => {
     let busy: () => unknown = () => 100
     const limit = adaptive({ ...range, signal: (() => busy()) as () => number })
     const { after, onInvalid } = asker(limit)
@@ -123,7 +123,7 @@ describe('an adaptive limit', () => {
     expect(seconds(30, after).at(-1)).toBe(100)
   })
 
-  it('stays where it is while its signal does not answer, and says so once', () => {
+  it('does not change while its signal does not answer, and reports it once', () => {
     const signal = vi.fn(() => new Promise<number>(() => undefined))
     const { after, onInvalid } = asker(adaptive({ ...range, signal }))
     expect(seconds(9, after)).toEqual(Array(9).fill(1_000))
@@ -134,7 +134,7 @@ describe('an adaptive limit', () => {
     expect(onInvalid).toHaveBeenCalledExactlyOnceWith({ code, message })
   })
 
-  it('is never outside of its range, nor anything but a whole number, whatever its signal does', () => {
+  it('is always an integer within its range, whatever its signal does', () => {
     const value = fc.oneof(fc.double(), fc.integer({ min: 0, max: 200 }))
     const step = fc.record({ value, ms: fc.integer({ min: -5_000, max: 20_000 }) })
     const bounds = fc.tuple(fc.nat(2_000), fc.integer({ min: 1, max: 2_000 }))
@@ -167,12 +167,12 @@ describe('an adaptive limit', () => {
     [{ interval: '0s' }, /^adaptive.interval must be whole milliseconds/],
     [{ smoothing: 0.5 }, /^adaptive.smoothing must be whole milliseconds/],
     [{ maximum: 5 }, /adaptive: there is no option 'maximum'/, 'SLUICE_OPTION_UNKNOWN'],
-  ])('is refused where %o is wrong, with the fix', (wrong, message, code) => {
+  ])('is rejected if %o is wrong, with the fix', (wrong, message, code) => {
     const options = { ...range, signal: () => 1, ...wrong }
     expect(() => adaptive(options)).toThrow(errorOf(message, code))
   })
 
-  it('is refused where it goes beyond what its window can count', () => {
+  it('is rejected beyond what its window can count', () => {
     const limit = adaptive({ ...range, max: 2 ** 47, signal: () => 1 })
     expect(() => guardOf({ window: '1m', limit })).toThrow(
       /^limit \(140737488355328\) times the window/,

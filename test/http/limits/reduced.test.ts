@@ -42,7 +42,7 @@ describe('a limit that denies while it is lower than in quiet times', () => {
     )
   })
 
-  it('says that a quota is exceeded where a limit that is not reduced denies too', async () => {
+  it('reports an exceeded quota if a limit that is not reduced denies too', async () => {
     const limit = adaptive({ ...busy, min: 1, max: 2 })
     const moving = { name: 'moving', limit, window: '1h' } as const
     const guard = clientsOf({ policies: [moving, { name: 'fixed', limit: 1, window: '1h' }] })
@@ -57,7 +57,7 @@ describe('a limit that denies while it is lower than in quiet times', () => {
     })
   })
 
-  it('sends neither the status nor the text that are meant for quotas, but asks a message function', async () => {
+  it('does not use the status and text for quotas, but calls a message function', async () => {
     const fixed = await reduced({ message: 'You asked too often', statusCode: 420 })
     expect(fixed.status).toBe(503)
     expect(JSON.parse(fixed.body).title).toBe('Temporary Reduced Capacity')
@@ -65,7 +65,7 @@ describe('a limit that denies while it is lower than in quiet times', () => {
     expect([found.status, found.body]).toEqual([503, 'wait 90000'])
   })
 
-  it('tells nothing of itself where it is hidden', async () => {
+  it('reveals nothing if it is hidden', async () => {
     const limit = adaptive({ ...busy, min: 0, max: 1, smoothing: 1 })
     const guard = clientsOf({ name: 'secret', limit, window: '1h', hidden: true })
     await guard.ask()

@@ -33,7 +33,7 @@ describe('a schedule', () => {
     }
   })
 
-  it('goes by the clock where summer time begins and ends', () => {
+  it('follows the local clock at daylight saving changes', () => {
     const at = limitAt({ ...berlin, rules: [{ from: '02:00', to: '03:00', limit: 5 }] })
     // In the night of 29 March clocks go from 02:00 to 03:00, so there is no such hour.
     expect(['2026-03-29T00:59:00Z', '2026-03-29T01:00:00Z'].map(at)).toEqual([100, 100])
@@ -87,7 +87,7 @@ describe('a schedule', () => {
     expect(at('2026-11-20T11:00:00Z')).toBe(1)
   })
 
-  it('keeps what is counted when the limit changes, and is no reduced capacity', () => {
+  it('keeps the count when the limit changes, and is not reduced capacity', () => {
     const rules = [{ from: '12:00', to: '13:00', limit: 1 }]
     const limit = schedule({ timeZone: 'UTC', default: 3, rules })
     const guard = guardOf({ name: 'day', window: '1d', limit })
@@ -126,7 +126,7 @@ describe('a schedule', () => {
     [{ rules: [{ ...rule, days: 'mon' }] }, days],
     [{ rules: [{ limit: 5 }] }, /^schedule.rules\[0\] would always apply/],
     [{ rules: [{ ...rule, day: 'mon' }] }, /did you mean 'days'/, 'SLUICE_OPTION_UNKNOWN'],
-  ])('is refused where %o is wrong, with the fix', (wrong, message, code) => {
+  ])('is rejected if %o is wrong, with the fix', (wrong, message, code) => {
     const options = { ...berlin, rules: [rule], ...wrong } as ScheduleOptions
     expect(() => schedule(options)).toThrow(errorOf(message, code))
   })

@@ -38,7 +38,7 @@ function shedder(shed: Partial<ShedOptions<object>>, more: GuardFields<object> =
 }
 
 describe('under pressure', () => {
-  it('one class goes at a time, also where the signal leaps, and comes back when it has gone', () => {
+  it('one class is shed at a time, even if the signal jumps, and returns afterwards', () => {
     let busy = 5
     const { passing, seconds } = shedder({ signal: () => busy })
     seconds(5)
@@ -57,7 +57,7 @@ describe('under pressure', () => {
     expect(passing(3_600_000)).toEqual(classes)
   })
 
-  it('a class does not flicker while the signal swings about a mark', () => {
+  it('a class does not flap while the signal oscillates around a threshold', () => {
     let second = 0
     const { seconds } = shedder({ signal: () => (second++ % 2 ? 12 : 18.5) })
     const passing = seconds(300).map(({ length }) => length)
@@ -76,7 +76,7 @@ describe('under pressure', () => {
   })
 
   it.each(['Critical', 'toString', '__proto__', 2, {}, true])(
-    'a priority of %s, which is no class, counts as the least important, and is reported',
+    'an invalid priority of %s counts as the least important, and is reported',
     (name) => {
       const { seconds, passes, onInvalid } = shedder({ signal: () => 15.1 })
       expect(seconds(10).at(-1)).toEqual(['normal', 'critical'])
@@ -90,7 +90,7 @@ describe('under pressure', () => {
     },
   )
 
-  it('the priority is asked for under pressure only', () => {
+  it('the priority is read only under pressure', () => {
     const priority = vi.fn(classOf)
     let busy = 0
     const { seconds } = shedder({ signal: () => busy, priority })
@@ -101,7 +101,7 @@ describe('under pressure', () => {
     expect(priority).toHaveBeenCalled()
   })
 
-  it('all stays as it is while the signal throws, and that is reported', () => {
+  it('nothing changes while the signal throws, which is reported', () => {
     let signal = (): number => 1_000
     const { seconds, onInvalid } = shedder({ signal: () => signal() })
     const before = seconds(10).at(-1)
@@ -134,7 +134,7 @@ describe('under pressure', () => {
   })
 })
 
-it('in a closed loop classes that come and go do so seldom', () => {
+it('in a closed loop, classes rarely switch', () => {
   let busy = 0
   const { seconds } = shedder({ signal: () => busy })
   const lengths: number[] = []
@@ -167,7 +167,7 @@ describe('a client that is shed', () => {
     return guard
   }
 
-  it('gets 503, is not charged, and hears nothing of policies', async () => {
+  it('gets 503, is not charged, and sees no policies', async () => {
     const onDecision = vi.fn()
     const { ask } = await shedding({ observers: { onDecision } })
     onDecision.mockClear()
@@ -185,7 +185,7 @@ describe('a client that is shed', () => {
     expect((await ask(critical)).decision?.remaining).toBe(97)
   })
 
-  it('is told another wait with jitter, and why by a message function', async () => {
+  it('gets a different wait with jitter, and the reason by a message function', async () => {
     const message: GuardFields<Client>['message'] = (_, { source }) => `because of ${source}`
     const { ask } = await shedding({ retryJitter: 1, message })
     const random = vi.spyOn(Math, 'random').mockReturnValue(0.99)
@@ -195,7 +195,7 @@ describe('a client that is shed', () => {
     expect([fields['Retry-After'], body]).toEqual(['10', 'because of shed'])
   })
 
-  it('is no preflight that passes, nor what is skipped, nor on a route without limits', async () => {
+  it('is never a passing preflight, a skipped request, or on a route without limits', async () => {
     const { ask } = await shedding({
       skip: ({ headers }) => headers.skip === 'yes',
       preflights: 'pass',
@@ -211,7 +211,7 @@ describe('a client that is shed', () => {
     expect((await ask(batch, at('/health'))).status).toBe(200)
   })
 
-  it('is an error of the application where the priority function rejects', async () => {
+  it('is an application error if the priority function rejects', async () => {
     const rejecting = shedding({}, () => Promise.reject(new Error('no class')))
     await expect(rejecting).rejects.toThrow('no class')
   })
@@ -227,6 +227,6 @@ it.each<Wrong>([
   [{ high: 5 }, /^shed.high must be more than shed.low \(10\)/],
   [{ signal: undefined }, /^shed.signal must be/],
   [{ clases: [] }, /shed: there is no option 'clases'/, 'SLUICE_OPTION_UNKNOWN'],
-])('%o is refused where it is wrong, with the fix', (wrong, message, code) => {
+])('%o is rejected if wrong, with the fix', (wrong, message, code) => {
   expect(() => shedder(wrong)).toThrow(errorOf(message, code))
 })

@@ -22,7 +22,7 @@ describe.each<[string, () => Signal]>([
   ['eventLoopUtilization()', eventLoopUtilization],
   ['cpu()', cpu],
 ])('%s', (name, make) => {
-  it('knows nothing when it is asked first, and then a number ≥ 0', async () => {
+  it('knows nothing on the first read, then a number ≥ 0', async () => {
     const signal = make()
     expect(signal.name).toBe(name)
     expect(signal.low).toBeLessThan(signal.high)
@@ -30,7 +30,7 @@ describe.each<[string, () => Signal]>([
     await until('it knows a number', () => Number(signal.sample()) >= 0)
   })
 
-  it('answers as before when it is asked again at once, since several may ask', async () => {
+  it('returns the same value if read again at once, since several may share it', async () => {
     const signal = make()
     signal.sample()
     block(300)
@@ -40,7 +40,7 @@ describe.each<[string, () => Signal]>([
   })
 })
 
-it('the delay of an event loop that is held up is high, and also where it has not gone on since', async () => {
+it('the delay of a blocked event loop is high, even before it continues', async () => {
   const signal = eventLoopDelay()
   signal.sample()
   await sleep(50)
@@ -71,7 +71,7 @@ it('the CPU is that of the process, as a share of the cores', () => {
   expect(four.sample()).toBeCloseTo(0.2)
 })
 
-it.each([0, -1, Number.NaN, '2', null])('there are no %s cores', (cores) => {
+it.each([0, -1, Number.NaN, '2', null])('rejects %s cores', (cores) => {
   const message = /^cpu.cores must be a number above 0/
   expect(() => cpu({ cores: cores as number })).toThrow(errorOf(message))
 })

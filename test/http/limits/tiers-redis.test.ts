@@ -30,7 +30,7 @@ describe.each(['memory', 'redis'])(
 
     beforeEach(() => client.flushall())
 
-    it('peeks under the limit that the key got last', async () => {
+    it("peeks under the key's last limit", async () => {
       const guard = tieredGuard({ store: aStore() })
       const peek = () => guard.limiter.peek(ipKey(address))
       expect(await peek()).toMatchObject({ allowed: undefined, outcomes: [{ used: 0 }] })
@@ -44,7 +44,7 @@ describe.each(['memory', 'redis'])(
       expect(await peek()).toMatchObject({ allowed: true, outcomes: [{ limit: 100, used: 41 }] })
     })
 
-    it('peeks exactly under limits that are given, and at a request as its guard would', async () => {
+    it('peeks exactly under given limits, and at a request like its guard', async () => {
       const store = aStore()
       const guard = tieredGuard({ store })
       for (let i = 0; i < 40; i += 1) await guard.check(by('pro'))
@@ -67,7 +67,7 @@ describe.each(['memory', 'redis'])(
       expect(await other.limiter.peek(ipKey(address))).toMatchObject(found)
     })
 
-    it('is denied for certain where another policy denies, whatever its limit', async () => {
+    it('is denied for certain if another policy denies, whatever its limit', async () => {
       const store = aStore()
       const one = { name: 'one', limit: 1, window: '1h' } as const
       const plans = { name: 'plans', window: '1h', limit: () => 100, defaultLimit: 10 } as const
@@ -79,7 +79,7 @@ describe.each(['memory', 'redis'])(
       expect(retryAfterMs).toBeGreaterThan(3_000_000)
     })
 
-    it('answers a peek at a request that is not counted, or not let in', async () => {
+    it('answers a peek at a request that is not counted or not admitted', async () => {
       const named = tieredGuard({ store: aStore(), skip: ({ plan }) => plan === 'root' })
       expect(await named.peek(by('root'))).toMatchObject({ allowed: true, outcomes: [] })
       const keyless = tieredGuard({ store: aStore(), key: () => undefined, onMissingKey: 'deny' })
@@ -107,7 +107,7 @@ describe.each(['memory', 'redis'])(
       expect((await added.peek(at('/a'))).outcomes).toMatchObject([{ limit: 100 }, { limit: 3 }])
     })
 
-    it('says nothing of the units in a bucket whose limit is unknown', async () => {
+    it('reports no units of a bucket with an unknown limit', async () => {
       const store = aStore()
       const bucket = { algorithm: 'token-bucket', burst: 4 } as const
       const guard = tieredGuard({ store, ...bucket } as never)

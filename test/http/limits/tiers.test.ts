@@ -79,7 +79,7 @@ describe('tiers', () => {
     expect(plan).toHaveBeenCalledOnce()
   })
 
-  it('takes functions, schedules, adaptive limits and tables as entries', () => {
+  it('accepts functions, schedules, adaptive limits and tables as entries', () => {
     vi.setSystemTime('2026-11-20T12:00:00Z')
     const rules = [{ from: '12:00', to: '13:00', limit: 13 }]
     const entries = {
@@ -94,7 +94,7 @@ describe('tiers', () => {
     expect(onInvalid).not.toHaveBeenCalled()
   })
 
-  it('takes the default of the policy where an entry yields no limit, and reports it', () => {
+  it("uses the policy's default if an entry returns no limit, and reports it", () => {
     const broken = { broken: () => Number.NaN, default: 7 }
     const { limit, onInvalid } = asker({ limit: tiers(broken, planOf) })
     expect(limit('broken')).toBe(7)
@@ -104,14 +104,14 @@ describe('tiers', () => {
     })
   })
 
-  it('takes defaultLimit where the table has no default, or none that is fixed', () => {
+  it('uses defaultLimit if the table has no fixed default', () => {
     const without = asker({ limit: tiers({ free: 2 }, planOf), defaultLimit: 9 })
     expect([without.limit('free'), without.limit('gold'), without.limit('')]).toEqual([2, 9, 9])
     const found = asker({ limit: tiers({ default: () => -1 }, planOf), defaultLimit: 9 })
     expect(found.limit('')).toBe(9)
   })
 
-  it('is reduced by the headroom of the policy, also where the default stands in', () => {
+  it("is reduced by the policy's headroom, also for the default", () => {
     const { limit } = asker({ limit: tiers({ free: 100, default: 50 }, planOf), headroom: 0.1 })
     expect([limit('free'), limit('gold')]).toEqual([90, 45])
   })
@@ -134,7 +134,7 @@ describe('tiers', () => {
     expect(() => asker({ limit: tiers(wrong as never, planOf) })).toThrow(errorOf(message, code))
   })
 
-  it('name the policy that needs a default, and say what does not fit', () => {
+  it('name the policy that needs a default, and what does not fit', () => {
     const policy = { window: '1m', limit: tiers(free, planOf) } as const
     expect(() => guardOf({ policies: [policy] })).toThrow(/^policies\[0\].defaultLimit/)
     expect(() => asker({ limit: 1, profiles: { plan: policy } })).toThrow(

@@ -84,7 +84,7 @@ function readNames(
   return { ...key }
 }
 
-/** Returns an empty text for quotes that are not valid JSON. */
+/** Returns '' for a quoted string that is not valid JSON. */
 function unquoted(value: string): string {
   if (!value.startsWith('"')) return value
   try {

@@ -224,7 +224,7 @@ async function identityOf(admin: Admin, reference: KeyReference): Promise<Identi
   return { digest, kind: 'digest', counted: counted.map((each) => ({ ...each, ...found })) }
 }
 
-/** Explains why nothing was found: code may produce a different text for this key. */
+/** Explains why nothing was found: code may produce a different string for this key. */
 function noteOn(counted: readonly CountedKey[]): { readonly note: string } | undefined {
   const names = [...new Set(counted.flatMap(({ ownFunctions }) => ownFunctions))].join(', ')
   const note = `A function in your code creates the keys of ${names}. Pass the complete text that it returns, or the digest from the denial log or sluice top.`

@@ -55,7 +55,7 @@ function rowOf(state: Lookup['policies'][number], otherwise: string): readonly C
   ]
 }
 
-/** Returns the text of an answer; `would` is for a dry run. */
+/** Formats a response; `would` is for a dry run. */
 export function actionText(would: string, did: string, nothing: string) {
   return ({ digest, found, dryRun, note, policies }: KeyAction, terminal: Terminal): string => {
     const heading = styleOf(terminal.stdout, terminal)('bold', onOneLine(digest))

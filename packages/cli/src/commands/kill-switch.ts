@@ -24,7 +24,7 @@ export const shadow: CliCommand = killSwitch('shadow', {
 export const on: CliCommand = killSwitch('none', {
   usage: 'on',
   summary: 'Enforce the limits again, after off or shadow',
-  examples: [['sluice on --reason "the file is right again"', 'asks, then enforces them']],
+  examples: [['sluice on --reason "the file is fixed"', 'asks, then enforces them']],
 })
 
 function killSwitch(kill: 'off' | 'shadow' | 'none', words: Omit<CliCommand, 'run'>): CliCommand {

@@ -1,6 +1,6 @@
 import type { HttpRequest } from '@sluice/http'
 
-/** All that a format reads from a line. */
+/** Fields that a format reads from a line. */
 export interface LineFields {
   /** In ms since 1970. */
   readonly timeMs: number

@@ -15,7 +15,7 @@ export class TimeOrder {
   readonly #windowMs: number
   /** Sorted; for equal times, in order of arrival. */
   #waiting: LogRequest[] = []
-  /** Number of taken requests at the start of the list. */
+  /** Number of requests already taken from the start of the list. */
   #taken = 0
   #takenMs = Number.NEGATIVE_INFINITY
 

@@ -1,4 +1,4 @@
-// Number formats, for texts and for the report's page.
+// Number formats, for the terminal and the report's page.
 
 /** `12,345` */
 export function countText(count: number): string {

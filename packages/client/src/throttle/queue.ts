@@ -103,7 +103,7 @@ export class CallQueue {
     this.#wakeAt(soonestMs)
   }
 
-  /** Lets due calls pass. Plans the others again only if a time was wrong: they may be many. */
+  /** Lets due calls pass. Replans the others, which may be many, only if a time was wrong. */
   #tick(): void {
     this.#timerMs = never
     this.#nowMs = clockMs()

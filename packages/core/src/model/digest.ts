@@ -133,7 +133,7 @@ export function portableDigest(key: string, secret?: string): string {
   return text.replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '')
 }
 
-/** Returns the first byte of a digest from its text. */
+/** Returns the first byte of a base64url digest. */
 export function firstByteOf(text: string): number {
   return ((sixBits(text, 0) << 2) | (sixBits(text, 1) >> 4)) & 0xff
 }

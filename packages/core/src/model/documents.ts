@@ -1,9 +1,9 @@
 import type { MaybePromise } from '../runtime/maybe-promise.ts'
 import type { ControlCall } from '../waiting/control-call.ts'
 
-/** A text shared by processes, and its revision. */
+/** A document shared by processes, and its revision. */
 export interface SharedDocument {
-  /** 1 for the first text, and one more with each change. */
+  /** 1 at first, and one more with each change. */
   readonly revision: number
   readonly text: string
 }

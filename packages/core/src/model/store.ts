@@ -101,7 +101,7 @@ export interface StoreCall {
   readonly failed: boolean
 }
 
-/** A small text from one process, for the rest of its fleet. */
+/** A small report from one process, for the rest of its fleet. */
 export interface FleetReport {
   /** Reports on one topic are read together. */
   readonly topic: string
@@ -241,7 +241,7 @@ export interface Store {
   readonly keys?: StoreKeys
   /** News of the store, for observers and error messages. */
   readonly telemetry?: StoreTelemetry
-  /** Versioned texts that processes share, if the store keeps them. @default none */
+  /** Versioned documents that processes share, if the store keeps them. @default none */
   readonly documents?: Documents
   /** Scripts next to the counts. Omitted by a store that is not in Redis. */
   readonly scripts?: StoreScripts

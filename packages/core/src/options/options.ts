@@ -182,7 +182,7 @@ function isNear(name: string, field: string): boolean {
   return a.length > 3 && differInOneLetter(a, b)
 }
 
-/** Returns whether two texts differ in one added, missing or changed letter. */
+/** Returns whether two strings differ in one added, missing or changed letter. */
 function differInOneLetter(one: string, other: string): boolean {
   const [short, long] = one.length < other.length ? [one, other] : [other, one]
   if (long.length - short.length > 1) return false

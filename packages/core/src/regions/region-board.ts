@@ -15,7 +15,7 @@ const noticeMs = 3_600_000
 const maxNotices = 200
 
 /**
- * Small texts that the processes of all regions exchange in the global store, once a second: their
+ * Small posts that the processes of all regions exchange in the global store, once a second: their
  * usage, and the resets and blocks of the last hour.
  */
 export class RegionBoard {
@@ -186,7 +186,7 @@ interface Notice {
 /** A notice, with the time (ms) since it was first posted. */
 type AgedNotice = Notice & { readonly ageMs: number }
 
-/** The text of one process for the processes of all regions. */
+/** The post of one process for the processes of all regions. */
 interface Post {
   readonly region: string
   readonly shares: string
@@ -196,7 +196,7 @@ interface Post {
   readonly notices: readonly AgedNotice[]
 }
 
-/** Parses a post; `undefined` for an invalid text, such as one of a later version. */
+/** Parses a post; `undefined` for an invalid one, such as one of a later version. */
 function decodePost(text: string): Post | undefined {
   let post: Fields
   try {

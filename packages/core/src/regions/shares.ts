@@ -39,7 +39,7 @@ export class Shares {
     return (this.#millionths.get(this.region) ?? 0) / million
   }
 
-  /** The same text for the same shares, in every process. */
+  /** The same string for the same shares, in every process. */
   get text(): string {
     return JSON.stringify([...this.#millionths].sort(([one], [other]) => (one < other ? -1 : 1)))
   }

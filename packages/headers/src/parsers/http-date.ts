@@ -1,5 +1,5 @@
 // RFC 9110 §5.6.7: senders use the first form, recipients must accept all three. Date.parse accepts
-// many more texts, and reads asctime as local time, so it cannot be used.
+// many more formats, and reads asctime as local time, so it cannot be used.
 const time = '(?<hour>\\d\\d):(?<minute>\\d\\d):(?<second>\\d\\d)'
 const forms = [
   /** `Sun, 06 Nov 1994 08:49:37 GMT` */

@@ -12,7 +12,7 @@ const plainIpv4 =
   /^(?:(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)\.){3}(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)$/
 
 /**
- * Returns one text for all notations of an address, masked to its prefix: `203.0.113.9`,
+ * Returns one string for all notations of an address, masked to its prefix: `203.0.113.9`,
  * `203.0.113.0/24`, `2001:db8:1:2::/64`. `undefined` for an invalid address. An IPv6 address that
  * maps to an IPv4 (`embeddedIpv4`) is that IPv4. Ports, brackets and zones are stripped. An IPv4
  * address must be four plain decimal numbers, since parsers disagree on octal and hexadecimal
@@ -115,13 +115,13 @@ export function maskedBytes(bytes: readonly number[], prefix: number): number[] 
 /** Number of addresses to cache, since clients return. At this number the cache is cleared. */
 const maxKnown = 4_096
 
-/** Maximum length of an address: longer texts are not cached. */
+/** Maximum length of an address: longer strings are not cached. */
 const maxAddressLength = 64
 
 export function remember<Value>(known: Map<string, Value>, address: string, value: Value): Value {
   if (address.length > maxAddressLength) return value
   if (known.size >= maxKnown) known.clear()
-  // Copied: the text may be a slice that keeps a long header in memory.
+  // Copied: the string may be a slice that keeps a long header in memory.
   known.set(` ${address}`.slice(1), value)
   return value
 }

@@ -86,8 +86,8 @@ export class RequestAccount<Native extends object> implements Hold {
   }
 
   /**
-   * A refunded request stays free later, and a request that a shadow policy would have denied would
-   * have cost nothing.
+   * Late units are free for refunded requests, and for shadow policies that would have denied the
+   * request.
    */
   #chargeLate(): unknown {
     const { shadow } = this.#found.decision

@@ -31,7 +31,7 @@ function routable(): ReadonlySet<string> {
   return known
 }
 
-/** Stands in for methods that find-my-way does not support, on routes without a method. */
+/** Placeholder for methods that find-my-way does not support, on routes without a method. */
 const anyMethod: Method = 'GET'
 
 interface Entry<Value> {

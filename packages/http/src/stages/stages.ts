@@ -187,7 +187,7 @@ export function createPolicyGuard<Native extends object, Handler>(
 
 const usedAtOnce = processWide('@sluice/http/used-at-once/1', () => ({ guards: 0 }))
 
-/** One guard used right after its creation may be kept. A second one indicates a mistake. */
+/** One guard may be created just before its first use. A second one indicates a mistake. */
 function noteUseAtOnce(where: string): void {
   usedAtOnce.guards += 1
   if (usedAtOnce.guards < 2) return

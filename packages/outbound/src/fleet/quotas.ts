@@ -38,7 +38,7 @@ export interface CallLease {
 const renewalsPerWindow = 4
 const maxRenewalMs = 3_000
 
-/** Time (ms) since the request after which a delayed process may soon lose its units. */
+/** Time (ms) after a request from which a delayed process risks losing its units. */
 const lateMs = graceMs / 3
 
 /** Delay (ms) before a failing store is called again, and maximum delay in a pause. */

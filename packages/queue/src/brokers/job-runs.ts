@@ -61,7 +61,7 @@ export class JobRuns {
 
   /**
    * Runs a job and applies its settlement. Resolves to false if the result is unknown, since nobody
-   * waits any more.
+   * is waiting.
    * @param controller stops the run
    * @param redeliver delivers a job that is put back
    */

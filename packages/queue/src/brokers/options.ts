@@ -61,7 +61,7 @@ export interface KeptBounds extends SettingsOf<KeptTable> {}
 export interface SharedSetup extends SettingsOf<SharedTable> {}
 
 /**
- * Overhead (bytes) of an ended job besides its texts. In Redis these are BullMQ's fields, the
+ * Overhead (bytes) of an ended job besides its contents. In Redis these are BullMQ's fields, the
  * idempotency record, and counters.
  */
 export const bytesOfEnded = 2_000

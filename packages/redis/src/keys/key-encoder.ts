@@ -53,7 +53,7 @@ export class KeyEncoder {
     return checks.map((check) => this.#keyOf(check)[0])
   }
 
-  /** Returns the text for an identity in logs: the same as in its keys, unless readable. */
+  /** Returns the digest of an identity for logs: the same as in its keys, unless readable. */
   digestOf(key: string): string {
     return this.#options.digest
       ? this.#identityOf(key).text

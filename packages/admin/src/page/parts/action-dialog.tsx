@@ -22,7 +22,7 @@ interface ActionDialogProps {
   readonly onClose: () => void
   /** The reason, as far as known. */
   readonly reason?: string
-  /** A text for something missing or wrong, which blocks the action. */
+  /** A message about missing or wrong input, which blocks the action. */
   readonly blocked?: string | false | undefined
   readonly children?: ComponentChildren
 }

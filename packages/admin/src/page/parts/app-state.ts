@@ -38,7 +38,7 @@ function decoded(text: string): string {
   }
 }
 
-/** The time, every second, for texts such as `3 s ago`. */
+/** The time, every second, for strings such as `3 s ago`. */
 export function useNow(): number {
   const [now, setNow] = useState(Date.now)
   useEffect(() => {

@@ -52,7 +52,7 @@ function endedAs(outcome: unknown): JobState {
   return outcome === 'cancelled' || outcome === 'expired' ? outcome : 'done'
 }
 
-/** The format of job ids. Any other text could name another key of the queue. */
+/** The format of job ids. Any other string could name another key of the queue. */
 const jobId = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
 export function isJobId(id: string): boolean {
@@ -71,7 +71,7 @@ export function scriptJob(job: StoredJob): object {
   return { id, identity: shortDigest(identity), ...times, record: key, fingerprint }
 }
 
-/** A text changed by someone else counts as missing. */
+/** A string changed by someone else counts as missing. */
 export function parsed(text: string): unknown {
   try {
     return JSON.parse(text)
