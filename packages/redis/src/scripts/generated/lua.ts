@@ -318,8 +318,8 @@ end
 if unreadable_values() > 0 then reply[#reply + 1] = unreadable_values() end
 return reply`
 
-export const usualOne = ({ countsDenied, decide, define, hasGrants, policies, readsStrings }: { readonly countsDenied: boolean; readonly decide: string; readonly define: string; readonly hasGrants: boolean; readonly policies: string; readonly readsStrings: boolean }): string => `local key, limit, window, setting, caller_ms = KEYS[1], ARGV[1] + 0, ARGV[2] + 0, ARGV[3], ARGV[5]
-local call_text = ARGV[4]
+export const usualOne = ({ countsDenied, decide, define, hasGrants, policies, readsStrings }: { readonly countsDenied: boolean; readonly decide: string; readonly define: string; readonly hasGrants: boolean; readonly policies: string; readonly readsStrings: boolean }): string => `local keys, argv = KEYS, ARGV
+local key, limit, window, setting, call_text, caller_ms = keys[1], argv[1] + 0, argv[2] + 0, argv[3], argv[4], argv[5]
 if setting then setting = setting ~= '' and (tonumber(setting) or setting) or nil end
 local redis_call, pack, unpack_struct = redis.call, struct.pack, struct.unpack
 local lease_count, lease_window, lease_end, after_now = 0, nil, nil, nil
@@ -332,11 +332,11 @@ else
 now = now + 0
 end
 local values, value_index, units, is_charge = nil, 1, 1, false
-local key_count = ${hasGrants} and #KEYS / 2 or #KEYS
+local key_count = ${hasGrants} and #keys / 2 or #keys
 local is_alone = key_count == 1
 if is_alone then
-if ARGV[6] then
-units = ARGV[6] + 0
+if argv[6] then
+units = argv[6] + 0
 if units < 0 then units, is_charge = -units, true end
 end
 local amount, detail, denied, write, where, data, ttl, extra, is_new
@@ -364,14 +364,14 @@ end
 return { report, now }
 end
 end
-local keys, size, costs, policy_setting = KEYS, key_count, nil, setting
-if ARGV[7] then
+local size, costs, policy_setting = key_count, nil, setting
+if argv[7] then
 costs = {}
-for i = 7, #ARGV do costs[i - 6] = tonumber(ARGV[i]) or ARGV[i] end
+for i = 7, #argv do costs[i - 6] = tonumber(argv[i]) or argv[i] end
 end
 local fields, reply = nil, { call_text or '', now }
 local decide_request, unreadable_values, policies
-local repeats, values_before, values_end = not is_alone and ARGV[6] == '1', 0, 0
+local repeats, values_before, values_end = not is_alone and argv[6] == '1', 0, 0
 for number = 1, size do
 if ${readsStrings} and number > values_end and not repeats then
 values_before, values_end = values_end, number + 255
