@@ -1,8 +1,7 @@
 -- Extends parts/request.lua for policies with grants (algorithms/granted-log.lua). Receipts are
 -- replaced by the terms of each key: { id, lifetime of the grant in ms, divisor of the remaining
--- units, and grants that the process renews or has closed }; {} for other policies. A closed grant
--- is its id and the units spent. A renewed one is its negative id, the units left, and the units
--- that come back.
+-- units, closed and renewed grants }; {} for other policies. A closed grant is its id and the units
+-- spent. A renewed one is its negative id, the units left, and the units that come back.
 
 -- The report has two more fields: the units granted, and whether units were recorded.
 function operations.grant(policies, costs, at, receipts)

@@ -5,7 +5,6 @@
 -- Returns alternating ids and texts that have not expired; 1 after a write.
 local caller_ms = ARGV[1]
 -- include parts/shared
-
 if ARGV[2] then
   local id, text, ttl = ARGV[2], ARGV[3], tonumber(ARGV[4])
   if ttl == 0 then

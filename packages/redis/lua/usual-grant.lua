@@ -1,6 +1,5 @@
--- Decides a call of one grant. In the usual state no grant of the key has ended, a module of usual/
--- knows the log, and all that is taken or held fits. To define what decides other states would
--- double the cost of the call (230 µs in a fleet of eight processes, 100 without).
+-- Decides a single grant. In the usual state no grant of the key has ended, a module of usual/ can
+-- read the log, and all units fit. The functions for other states would double its 100 µs.
 --
 -- KEYS[1]  the key, KEYS[2] its grants (algorithms/granted-log.lua)
 -- ARGV[1]  JSON: [limit, window in ms, resolution in ms, units wanted, terms as in grants.lua]
@@ -33,7 +32,6 @@ repeat
   end
   return { { granted > 0 and 1 or 0, amount + held, detail, 0, 0, granted, units > 0 and 1 or 0 }, now }
 until true
-
 local reply = { '', now }
 -- DEFINE
 local decide_request, unreadable_values = define_general(reply)

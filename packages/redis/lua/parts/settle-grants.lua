@@ -1,8 +1,7 @@
 -- Carries out what the `terms` of a call (grants.lua) say about `grants`, in one pass. Closed ones
--- leave the list, and renewed ones go to `added`, for parts/write-grants.lua. Sets `held`, the
--- units of both lists, and `recorded`, the units that were spent. `again` has the units of the
--- grant of this call, if a client has sent the call twice. A call that comes late or twice finds no
--- more units than it says, and so changes none.
+-- leave the list, and renewed ones go to `added`. Sets `held`, the units of both lists, `recorded`,
+-- the units that were spent, and `again`, the units of the grant of a call that came before.
+-- A late or repeated call records nothing, since no more units are held than it names.
 local held, recorded, again, has_changed, added, places, at, left = 0, 0, nil, false, {}, {}, 4, 1
 while at <= #terms do
   local id = terms[at]
