@@ -106,7 +106,7 @@ export function generated(): string {
     'const each = (modules: readonly Module[], text: (n: number, suffix: string, decide: Module) => string): string =>',
     `  modules.map((decide, i) => text(i + 1, \`_${hole('i + 1')}\`, decide)).join('\\n')\n`,
     ...['deadline', 'grants', 'held-units', 'members', 'write-document'].map(plain),
-    ...['prelude', 'decide', 'usual-one', 'usual-list'].map(template),
+    ...['prelude', 'decide', 'usual-one', 'usual-grant', 'usual-list'].map(template),
     `export const algorithms = ${table('algorithms', (text) => text)}`,
     `export const stringModules: ReadonlySet<string> = new Set([${stringModules()}])\n`,
     `export const usual = ${table('usual', (text) => `(s: string): string => ${suffixed(text, 's')}`)}`,

@@ -1,17 +1,15 @@
 -- Extends parts/request.lua for policies with grants (algorithms/granted-log.lua). Receipts are
 -- replaced by the terms of each key: { id, lifetime of the grant in ms, divisor of the remaining
--- units, and grants that the process renews or has closed (held_log.close) }; {} for other
--- policies.
+-- units, closed and renewed grants }; {} for other policies. A closed grant is its id and the units
+-- spent. A renewed one is its negative id, the units left, and the units that come back.
 
 -- The report has two more fields: the units granted, and whether units were recorded.
 function operations.grant(policies, costs, at, receipts)
   for i = 1, #policies do
-    local cell, policy, terms = cells[i], policies[i], receipts[at + i]
-    local algorithm, units, has_recorded = policy.algorithm, 0, false
-    if algorithm.grant then
-      has_recorded = algorithm.close(cell, policy, terms, 4)
-      units = algorithm.grant(cell, policy, cost_at(costs, at + i), terms[1], terms[2], terms[3])
-      algorithm.write(cell, policy)
+    local cell, policy, units, has_recorded = cells[i], policies[i], 0, false
+    local algorithm = policy.algorithm
+    if algorithm.settle then
+      units, has_recorded = algorithm.settle(cell, policy, receipts[at + i], cost_at(costs, at + i))
     end
     local amount, detail = algorithm.report(cell, policy)
     reply[#reply + 1] = {

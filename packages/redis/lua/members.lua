@@ -3,12 +3,8 @@
 -- ARGV[1] milliseconds of the caller's clock; '' for the server's own
 -- ARGV[2] id, ARGV[3] text, ARGV[4] TTL in ms, 0 when a process stops; absent to read
 -- Returns alternating ids and texts that have not expired; 1 after a write.
-local now = tonumber(ARGV[1])
-if not now then
-  local time = redis.call('TIME')
-  now = time[1] * 1000 + math.floor(time[2] / 1000)
-end
-
+local caller_ms = ARGV[1]
+-- include parts/shared
 if ARGV[2] then
   local id, text, ttl = ARGV[2], ARGV[3], tonumber(ARGV[4])
   if ttl == 0 then

@@ -19,18 +19,18 @@
 -- A single key of cost 1 has no ARGV[6] and, with the server's clock, no ARGV[4] or ARGV[5].
 -- Returns  { ARGV[4], now, a report for each key, and the number of unreadable stored values, if
 --          any }; for a single key { the report, now, and maybe that number }
-local key, limit, window, setting, caller_ms = KEYS[1], ARGV[1] + 0, ARGV[2] + 0, ARGV[3], ARGV[5]
-local call_text = ARGV[4]
+local keys, argv = KEYS, ARGV
+local key, limit, window, setting, call_text, caller_ms = keys[1], argv[1] + 0, argv[2] + 0, argv[3], argv[4], argv[5]
 if setting then setting = setting ~= '' and (tonumber(setting) or setting) or nil end
 -- include parts/shared
 local values, value_index, units, is_charge = nil, 1, 1, false
-local key_count = HAS_GRANTS and #KEYS / 2 or #KEYS
+local key_count = HAS_GRANTS and #keys / 2 or #keys
 local is_alone = key_count == 1
 
 -- A single request is decided before anything else is defined.
 if is_alone then
-  if ARGV[6] then
-    units = ARGV[6] + 0
+  if argv[6] then
+    units = argv[6] + 0
     if units < 0 then units, is_charge = -units, true end
   end
   local amount, detail, denied, write, where, data, ttl, extra, is_new
@@ -45,15 +45,15 @@ if is_alone then
   end
 end
 
-local keys, size, costs, policy_setting = KEYS, key_count, nil, setting
-if ARGV[7] then
+local size, costs, policy_setting = key_count, nil, setting
+if argv[7] then
   costs = {}
-  for i = 7, #ARGV do costs[i - 6] = tonumber(ARGV[i]) or ARGV[i] end
+  for i = 7, #argv do costs[i - 6] = tonumber(argv[i]) or argv[i] end
 end
 
 local fields, reply = nil, { call_text or '', now }
 local decide_request, unreadable_values, policies
-local repeats, values_before, values_end = not is_alone and ARGV[6] == '1', 0, 0
+local repeats, values_before, values_end = not is_alone and argv[6] == '1', 0, 0
 for number = 1, size do
   if READS_STRINGS and number > values_end and not repeats then
     -- Arguments must fit Lua's stack.
@@ -71,7 +71,7 @@ for number = 1, size do
       units, is_charge = -units, true
     end
   end
-  if units and units > 0 then repeat
+  if units and units > 0 and not is_alone then repeat
     if HAS_GRANTS and redis_call('EXISTS', key .. '~') == 1 then break end
     -- DECIDE
   until true end

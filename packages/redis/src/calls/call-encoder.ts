@@ -1,6 +1,6 @@
 import type { Check, Policy } from '@sluice/core'
 import { grantsKey } from '../keys/key-encoder.ts'
-import type { QueuedRequest } from '../model/queued-request.ts'
+import type { QueuedCheck, QueuedRequest } from '../model/queued-request.ts'
 import type { Script, Scripts } from '../scripts/scripts.ts'
 import {
   isUsualCharge,
@@ -11,7 +11,7 @@ import {
   usualFields,
   usualOf,
 } from '../scripts/usual-states.ts'
-import { generalCall } from './general-call.ts'
+import { generalCall, grantCall } from './general-call.ts'
 
 /**
  * The script and arguments for `consume` requests with one list of policies. With a single policy,
@@ -41,6 +41,14 @@ export interface CallTerms {
   readonly apart?: string
   /** Deadline (ms, server's clock): after it, the script changes nothing. */
   readonly untilMs?: string
+}
+
+export interface EncodedCall {
+  readonly script: Script
+  /** The SHA-1 of the script, the number of keys, the keys, and all else. */
+  readonly args: string[]
+  /** The id that the reply repeats; '' if it repeats none, as for a single request. */
+  readonly echo: string
 }
 
 interface EncoderOptions extends StoreSettings {
@@ -95,11 +103,6 @@ export class CallEncoder {
     return branch.plan
   }
 
-  scriptFor({ asks, plan }: PlannedRequests): Script {
-    const { scripts } = this.#options
-    return plan?.script ?? (asks.some(mayHaveGrants) ? scripts.granting : scripts.general)
-  }
-
   /**
    * Returns the id of the next call. The script echoes it: a reply to another call is an error. It
    * also has the incarnation (u32) from which a script counts those of the call, unless the clock
@@ -112,12 +115,15 @@ export class CallEncoder {
     return `c${this.#number};${this.#incarnation}`
   }
 
-  /** Returns the arguments of a script: its SHA-1, the number of keys, the keys, and all else. */
-  encode(call: PlannedRequests, callId: string, { apart, untilMs }: CallTerms): string[] {
+  encode(call: PlannedRequests, callId: string, { apart, untilMs }: CallTerms): EncodedCall {
     const { asks, plan } = call
     const { isServerClock, nowMs, scripts } = this.#options
     const clock = isServerClock ? '' : String(nowMs())
-    const script = this.scriptFor(call)
+    const grant = apart === undefined ? onlyGrant(call) : undefined
+    const script =
+      plan?.script ??
+      (grant && scripts.grant(grant)) ??
+      (asks.some(mayHaveGrants) ? scripts.granting : scripts.general)
     const args = [script.sha1, '']
     for (let i = 0; i < asks.length; i += 1) {
       const keys = asks[i]?.keys ?? []
@@ -134,10 +140,14 @@ export class CallEncoder {
     if (senderKey !== undefined) args.push(senderKey)
     args[1] = String(args.length - 2)
     const [only] = asks
-    if (!plan) {
+    const isLone = grant !== undefined || (plan?.width === 1 && asks.length === 1)
+    if (grant) {
+      args.push(grantCall(grant))
+      if (clock !== '') args.push(callId, clock)
+    } else if (!plan) {
       const own = { apart, number: senderKey === undefined ? undefined : this.#number }
       args.push(callId, clock, generalCall(asks, nowMs(), own))
-    } else if (isLone(call) && only) pushLone(args, plan, { ask: only, stamp: [callId, clock] })
+    } else if (isLone && only) pushLone(args, plan, { ask: only, stamp: [callId, clock] })
     else {
       // Arguments of `lua/usual-one.lua` for several keys, or of `lua/usual-list.lua`.
       const repeats = new Set(args.slice(2, 2 + keyCount)).size < keyCount
@@ -145,7 +155,7 @@ export class CallEncoder {
       if (!asks.every(costsOne)) for (const ask of asks) pushCosts(args, ask)
     }
     if (untilMs !== undefined) args.push(untilMs)
-    return args
+    return { script, args, echo: isLone ? '' : callId }
   }
 
   #senderKeyFor(asks: readonly QueuedRequest[]): string | undefined {
@@ -174,9 +184,11 @@ export class CallEncoder {
   }
 }
 
-/** Returns whether a call is a single request of one policy: its reply has no echo. */
-export function isLone({ asks, plan }: PlannedRequests): boolean {
-  return plan?.width === 1 && asks.length === 1
+/** Returns the check of a call that is a single grant. */
+function onlyGrant({ asks, plan }: PlannedRequests): QueuedCheck | undefined {
+  const [ask] = asks
+  const isGrant = ask?.op === 'grant' && !plan && asks.length === 1
+  return isGrant && ask.checks.length === 1 ? ask.checks[0] : undefined
 }
 
 function branchOf(branches: Branch[], { policy, limit }: Check): Branch {

@@ -38,6 +38,12 @@ export function generalCall(asks: readonly QueuedRequest[], now: number, own: Ow
   return `{"policies":[${policies}],"groups":[${groups.map(encodeGroup)}]${rest === '}' ? '' : ','}${rest}`
 }
 
+/** Encodes the only grant of a call for `lua/usual-grant.lua`. */
+export function grantCall(check: QueuedCheck): string {
+  const { policy, limit, cost } = check
+  return `[${limit},${policy.windowMs},${luaSetting(check) ?? 1},${cost},${termsOf(check)}]`
+}
+
 /** Returns the number of a policy and limit, starting at 1; adds it if it is new. */
 function numberOf(check: Check, known: Check[]): number {
   const { policy, limit } = check

@@ -1,8 +1,9 @@
 import { sha1 } from '@noble/hashes/legacy.js'
 import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js'
+import type { Check } from '@sluice/core'
 import type { Encoding } from '../keys/key-encoder.ts'
 import * as lua from './generated/lua.ts'
-import { type AlgorithmFile, algorithmFiles, type UsualModule } from './usual-states.ts'
+import { type AlgorithmFile, algorithmFiles, isShortLog, type UsualModule } from './usual-states.ts'
 
 /** A Lua script with the SHA-1 by which the server knows it. */
 export interface Script {
@@ -51,7 +52,17 @@ export class Scripts {
     const id = idOf(list)
     const known = this.#usual.get(id)
     if (known || (list.length > 1 && !this.#takes(list))) return known
-    const script = scriptOf(usualText(list))
+    return this.#add(id, usualText(list))
+  }
+
+  /** Decides a call of one grant. */
+  grant(check: Check): Script {
+    const file = isShortLog(check) ? 'sliding-log-string' : 'sliding-log-blocks'
+    return this.#usual.get(file) ?? this.#add(file, grantText(file))
+  }
+
+  #add(id: string, text: string): Script {
+    const script = scriptOf(text)
     this.#usual.set(id, script)
     return script
   }
@@ -71,14 +82,8 @@ function idOf(list: readonly UsualModule[]): string {
 function usualText(list: readonly UsualModule[]): string {
   const [first] = list
   const hasGrants = list.some((one) => one.hasGrants)
-  // Only the packed encoding has usual states.
-  const files = algorithmFiles(
-    'packed',
-    list.map(({ algorithm }) => algorithm),
-  )
   const holes = {
-    define: defineGeneral(files, hasGrants),
-    policies: list.map(luaPolicy).join(),
+    ...generalHoles(list, hasGrants),
     countsDenied: list.some(({ countsDenied }) => countsDenied),
     readsStrings: list.some(({ file }) => lua.stringModules.has(file)),
   }
@@ -86,6 +91,19 @@ function usualText(list: readonly UsualModule[]): string {
   if (first && list.length === 1)
     return lua.usualOne({ ...holes, hasGrants, decide: lua.usual[first.file]('') })
   return lua.usualList({ ...holes, width: list.length, modules })
+}
+
+function grantText(file: UsualModule['file']): string {
+  const module = { file, algorithm: 'granted-log', countsDenied: false, hasGrants: true } as const
+  return lua.usualGrant({ ...generalHoles([module], true), decide: lua.usual[file]('') })
+}
+
+/** Returns what decides these policies in any state. */
+function generalHoles(list: readonly UsualModule[], hasGrants: boolean) {
+  // Only the packed encoding has usual states.
+  const names = list.map(({ algorithm }) => algorithm)
+  const files = algorithmFiles('packed', names)
+  return { define: defineGeneral(files, hasGrants), policies: list.map(luaPolicy).join() }
 }
 
 /** Returns the traits of a policy, for the full algorithms, as a Lua table. */

@@ -16,7 +16,7 @@ import {
   type StoreCall,
 } from '@sluice/core'
 import { boundLogLimit, checkLogLimit } from '@sluice/core/backend'
-import { CallEncoder, type CallTerms, isLone, type PlannedRequests } from '../calls/call-encoder.ts'
+import { CallEncoder, type CallTerms, type PlannedRequests } from '../calls/call-encoder.ts'
 import { CallQueue, notSentInTime, splitByPlan, storeClosed } from '../calls/call-queue.ts'
 import { connectionOf } from '../clients/client-connection.ts'
 import { hasKeyPrefix, recogniseClient, type UserClient } from '../clients/recognise-client.ts'
@@ -119,11 +119,10 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
     }
 
     function askNow(call: PlannedRequests, terms: CallTerms): Promise<readonly AskResult[]> {
-      const callId = calls.nextId()
-      const args = calls.encode(call, callId, terms)
-      return runner.run(calls.scriptFor(call), args, (reply) => {
+      const { script, args, echo } = calls.encode(call, calls.nextId(), terms)
+      return runner.run(script, args, (reply) => {
         connection.last = undefined
-        const results = replies.read(reply, isLone(call) ? '' : callId, call.asks)
+        const results = replies.read(reply, echo, call.asks)
         const { unreadable } = replies
         if (unreadable > 0) {
           notify(onInvalid, {

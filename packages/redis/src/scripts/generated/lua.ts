@@ -13,12 +13,10 @@ end`
 
 export const grants = `function operations.grant(policies, costs, at, receipts)
 for i = 1, #policies do
-local cell, policy, terms = cells[i], policies[i], receipts[at + i]
-local algorithm, units, has_recorded = policy.algorithm, 0, false
-if algorithm.grant then
-has_recorded = algorithm.close(cell, policy, terms, 4)
-units = algorithm.grant(cell, policy, cost_at(costs, at + i), terms[1], terms[2], terms[3])
-algorithm.write(cell, policy)
+local cell, policy, units, has_recorded = cells[i], policies[i], 0, false
+local algorithm = policy.algorithm
+if algorithm.settle then
+units, has_recorded = algorithm.settle(cell, policy, receipts[at + i], cost_at(costs, at + i))
 end
 local amount, detail = algorithm.report(cell, policy)
 reply[#reply + 1] = {
@@ -36,10 +34,16 @@ export const heldUnits = `local value = redis.pcall('GET', KEYS[1])
 if type(value) ~= 'string' then return '' end
 return (value:gsub('.', function(char) return string.format('%02x', char:byte()) end))`
 
-export const members = `local now = tonumber(ARGV[1])
-if not now then
-local time = redis.call('TIME')
-now = time[1] * 1000 + math.floor(time[2] / 1000)
+export const members = `local caller_ms = ARGV[1]
+local redis_call, pack, unpack_struct = redis.call, struct.pack, struct.unpack
+local lease_count, lease_window, lease_end, after_now = 0, nil, nil, nil
+local now, server_micros, ttl_parts, ttl_margin = caller_ms, nil, 2, 10000
+if not now or now == '' then
+local time = redis_call('TIME')
+server_micros, ttl_parts, ttl_margin = time[2] + 0, 4, 1000
+now = time[1] * 1000 + (server_micros - server_micros % 1000) / 1000
+else
+now = now + 0
 end
 if ARGV[2] then
 local id, text, ttl = ARGV[2], ARGV[3], tonumber(ARGV[4])
@@ -314,8 +318,8 @@ end
 if unreadable_values() > 0 then reply[#reply + 1] = unreadable_values() end
 return reply`
 
-export const usualOne = ({ countsDenied, decide, define, hasGrants, policies, readsStrings }: { readonly countsDenied: boolean; readonly decide: string; readonly define: string; readonly hasGrants: boolean; readonly policies: string; readonly readsStrings: boolean }): string => `local key, limit, window, setting, caller_ms = KEYS[1], ARGV[1] + 0, ARGV[2] + 0, ARGV[3], ARGV[5]
-local call_text = ARGV[4]
+export const usualOne = ({ countsDenied, decide, define, hasGrants, policies, readsStrings }: { readonly countsDenied: boolean; readonly decide: string; readonly define: string; readonly hasGrants: boolean; readonly policies: string; readonly readsStrings: boolean }): string => `local keys, argv = KEYS, ARGV
+local key, limit, window, setting, call_text, caller_ms = keys[1], argv[1] + 0, argv[2] + 0, argv[3], argv[4], argv[5]
 if setting then setting = setting ~= '' and (tonumber(setting) or setting) or nil end
 local redis_call, pack, unpack_struct = redis.call, struct.pack, struct.unpack
 local lease_count, lease_window, lease_end, after_now = 0, nil, nil, nil
@@ -328,11 +332,11 @@ else
 now = now + 0
 end
 local values, value_index, units, is_charge = nil, 1, 1, false
-local key_count = ${hasGrants} and #KEYS / 2 or #KEYS
+local key_count = ${hasGrants} and #keys / 2 or #keys
 local is_alone = key_count == 1
 if is_alone then
-if ARGV[6] then
-units = ARGV[6] + 0
+if argv[6] then
+units = argv[6] + 0
 if units < 0 then units, is_charge = -units, true end
 end
 local amount, detail, denied, write, where, data, ttl, extra, is_new
@@ -360,14 +364,14 @@ end
 return { report, now }
 end
 end
-local keys, size, costs, policy_setting = KEYS, key_count, nil, setting
-if ARGV[7] then
+local size, costs, policy_setting = key_count, nil, setting
+if argv[7] then
 costs = {}
-for i = 7, #ARGV do costs[i - 6] = tonumber(ARGV[i]) or ARGV[i] end
+for i = 7, #argv do costs[i - 6] = tonumber(argv[i]) or argv[i] end
 end
 local fields, reply = nil, { call_text or '', now }
 local decide_request, unreadable_values, policies
-local repeats, values_before, values_end = not is_alone and ARGV[6] == '1', 0, 0
+local repeats, values_before, values_end = not is_alone and argv[6] == '1', 0, 0
 for number = 1, size do
 if ${readsStrings} and number > values_end and not repeats then
 values_before, values_end = values_end, number + 255
@@ -384,7 +388,7 @@ elseif units < 0 then
 units, is_charge = -units, true
 end
 end
-if units and units > 0 then repeat
+if units and units > 0 and not is_alone then repeat
 if ${hasGrants} and redis_call('EXISTS', key .. '~') == 1 then break end
 ${decide}
 until true end
@@ -433,6 +437,109 @@ local unreadable = unreadable_values and unreadable_values() or 0
 if is_alone then return { reply[3], now, unreadable } end
 if unreadable > 0 then reply[size + 3] = unreadable end
 return reply`
+
+export const usualGrant = ({ decide, define, policies }: { readonly decide: string; readonly define: string; readonly policies: string }): string => `local call_text, caller_ms = ARGV[2], ARGV[3]
+local redis_call, pack, unpack_struct = redis.call, struct.pack, struct.unpack
+local lease_count, lease_window, lease_end, after_now = 0, nil, nil, nil
+local now, server_micros, ttl_parts, ttl_margin = caller_ms, nil, 2, 10000
+if not now or now == '' then
+local time = redis_call('TIME')
+server_micros, ttl_parts, ttl_margin = time[2] + 0, 4, 1000
+now = time[1] * 1000 + (server_micros - server_micros % 1000) / 1000
+else
+now = now + 0
+end
+local key, grants_key, limit, window, setting, wanted, terms = KEYS[1], KEYS[2], unpack(cjson.decode(ARGV[1]))
+local resolution = setting
+repeat
+local value = redis.pcall('GET', grants_key) or '\\1'
+if type(value) ~= 'string' or value:byte() ~= 1 or #value % 19 ~= 1 then break end
+local grants = { unpack_struct('<' .. ('I6I6I7'):rep((#value - 1) / 19), value, 2) }
+grants[#grants] = nil
+if grants[1] and (grants[1] <= now or grants[#grants - 2] > now + window / 10) then break end
+local held, recorded, again, has_changed, added, places, at, left = 0, 0, nil, false, {}, {}, 4, 1
+while at <= #terms do
+local id = terms[at]
+places[id < 0 and -id or id] = at
+at = at + (id < 0 and 3 or 2)
+end
+for i = 1, #grants, 3 do
+local ends_at, units, id = grants[i], grants[i + 1], grants[i + 2]
+local place = places[id]
+if place then
+local spent = terms[place + 1]
+has_changed = true
+if terms[place] < 0 then
+local rest = spent < units and spent or units
+spent = units - spent - terms[place + 2]
+if rest > 0 then
+local new_end, size = now + terms[2], #added
+added[size + 1], added[size + 2], added[size + 3] = new_end > ends_at and new_end or ends_at, rest, id
+held = held + rest
+end
+elseif spent > units then
+spent = units
+end
+if spent > 0 then recorded = recorded + spent end
+else
+if id == terms[1] then again = units end
+grants[left], grants[left + 1], grants[left + 2] = ends_at, units, id
+left, held = left + 3, held + units
+end
+end
+for i = #grants, left, -1 do grants[i] = nil end
+local units, values, amount, detail, denied, write, where, data, ttl, extra, is_new, value_index = recorded
+repeat
+${decide}
+until true
+if denied or not amount or amount == 0 then break end
+local room = limit - amount - held
+local granted, size = again or math.min(wanted, math.floor(room / terms[3])), #added
+if not again then
+if granted <= 0 or #grants + size >= 3000 then
+granted = 0
+else
+added[size + 1], added[size + 2], added[size + 3] = now + terms[2], granted, terms[1]
+held, has_changed = held + granted, true
+end
+end
+if amount + held > limit then break end
+if units > 0 then
+if write == 'SET' then
+redis_call('SET', key, data, 'PX', ttl + ttl_margin)
+elseif write then
+if write == 'ZADD' then redis_call(write, key, where, '#', extra, data)
+elseif where then redis_call(write, key, where, data) else redis_call(write, key, data) end
+if extra == true then redis_call('LPOP', key) end
+if ttl then redis_call('PEXPIRE', key, ttl + ttl_margin) end
+end
+end
+if has_changed then
+for i = 1, #added, 3 do
+local ends_at, place = added[i], #grants + 1
+while place > 1 and grants[place - 3] > ends_at do
+grants[place], grants[place + 1], grants[place + 2] = grants[place - 3], grants[place - 2], grants[place - 1]
+place = place - 3
+end
+grants[place], grants[place + 1], grants[place + 2] = ends_at, added[i + 1], added[i + 2]
+end
+local size = #grants
+if size == 0 then
+redis_call('DEL', grants_key)
+else
+local grants_value = pack('<B' .. ('I6I6I7'):rep(size / 3), 1, unpack(grants))
+redis_call('SET', grants_key, grants_value, 'PX', grants[size - 2] - now + window + resolution + ttl_margin)
+end
+end
+return { { granted > 0 and 1 or 0, amount + held, detail, 0, 0, granted, units > 0 and 1 or 0 }, now }
+until true
+local reply = { '', now }
+${define}
+local decide_request, unreadable_values = define_general(reply)
+local policies = { ${policies} }
+policies[1].limit, policies[1].window, policies[1].setting = limit, window, setting
+decide_request('grant', policies, 0, { wanted }, 0, { terms })
+return { reply[3], now, unreadable_values() }`
 
 export const usualList = ({ define, modules, policies, readsStrings, width }: { readonly define: string; readonly modules: readonly Module[]; readonly policies: string; readonly readsStrings: boolean; readonly width: number }): string => `local caller_ms = ARGV[3 * ${width} + 2]
 local redis_call, pack, unpack_struct = redis.call, struct.pack, struct.unpack
@@ -679,52 +786,61 @@ end
 return fixed_window
 end`,
 'granted-log': `define['granted-log'] = function()
-local VERSION, FORMAT, SIZE, MAX_GRANTS = 1, '<I6I6I7', 19, 1000
 local log, held_log = require_part('sliding-log'), {}
 local function read_grants(cell, policy)
-cell.grants, cell.held, cell.has_changed = {}, 0, false
+cell.grants, cell.held = {}, 0
 local value = redis.pcall('GET', cell.grants_key)
 cell.is_apart = policy.apart ~= nil and type(value) ~= 'string'
 if cell.is_apart then value = policy.apart:gsub('%x%x', function(pair) return string.char(tonumber(pair, 16)) end) end
 if not value or value == '' then return end
-if type(value) ~= 'string' or value:byte(1) ~= VERSION or (#value - 1) % SIZE ~= 0 then return reject() end
-local last_end = now + floor(policy.window / 10)
-for at = 2, #value, SIZE do
-local ends_at, units, id = unpack_struct(FORMAT, value, at)
+if type(value) ~= 'string' or value:byte(1) ~= 1 or (#value - 1) % 19 ~= 0 then return reject() end
+local grants = { unpack_struct('<' .. ('I6I6I7'):rep((#value - 1) / 19), value, 2) }
+grants[#grants] = nil
+local last_end, size = now + floor(policy.window / 10), 0
+for i = 1, #grants, 3 do
+local ends_at, units, id = grants[i], grants[i + 1], grants[i + 2]
 if not cell.is_apart or ends_at + policy.window + policy.resolution > now then
-cell.grants[#cell.grants + 1] = { ends_at = min(ends_at, last_end), units = units, id = id }
-cell.held = cell.held + units
+cell.grants[size + 1], cell.grants[size + 2], cell.grants[size + 3] = min(ends_at, last_end), units, id
+size, cell.held = size + 3, cell.held + units
 end
 end
-end
-local function write_grants(cell, policy)
-local parts, last = { string.char(VERSION) }, cell.grants[#cell.grants]
-if not last then return redis_call('DEL', cell.grants_key) end
-for i, grant in ipairs(cell.grants) do parts[i + 1] = pack(FORMAT, grant.ends_at, grant.units, grant.id) end
-local ttl = last.ends_at - now + policy.window + policy.resolution
-redis_call('SET', cell.grants_key, table.concat(parts), 'PX', ttl + ttl_margin)
 end
 local function altered(policy, fields) return setmetatable(fields, { __index = policy }) end
 local function record(cell, policy, units)
 log.take(cell, altered(policy, { limit = max(policy.limit, cell.used + units) }), units)
 end
 local function record_ended(cell, key, policy)
-local first, last = cell.grants[1], 0
-if cell.is_apart or not first or first.ends_at > now then return end
+local grants, added, last = cell.grants, {}, 0
+local grants_key, window, resolution = cell.grants_key, policy.window, policy.resolution
+if cell.is_apart or not grants[1] or grants[1] > now then return end
 if cell.repaired then log.persist(cell, policy) end
 if cell.used > 0 then last = cell.layout.time_of(cell, policy, cell.used) end
 repeat
-last = min(max(last, first.ends_at), now)
-local past = altered(policy, { stamp = ceil(last / policy.resolution) * policy.resolution })
+local ends_at, units = grants[1], grants[2]
+last = min(max(last, ends_at), now)
+local past = altered(policy, { stamp = ceil(last / resolution) * resolution })
 if cell.used > 0 then log.load(cell, key, past) end
 if cell.used > 0 and cell.repaired then log.persist(cell, past) end
 cell.repaired = false
-if past.stamp > policy.dead_until then record(cell, past, first.units) end
-table.remove(cell.grants, 1)
-cell.held = cell.held - first.units
-first = cell.grants[1]
-until not first or first.ends_at > now
-write_grants(cell, policy)
+if past.stamp > policy.dead_until then record(cell, past, units) end
+for _ = 1, 3 do table.remove(grants, 1) end
+cell.held = cell.held - units
+until not grants[1] or grants[1] > now
+for i = 1, #added, 3 do
+local ends_at, place = added[i], #grants + 1
+while place > 1 and grants[place - 3] > ends_at do
+grants[place], grants[place + 1], grants[place + 2] = grants[place - 3], grants[place - 2], grants[place - 1]
+place = place - 3
+end
+grants[place], grants[place + 1], grants[place + 2] = ends_at, added[i + 1], added[i + 2]
+end
+local size = #grants
+if size == 0 then
+redis_call('DEL', grants_key)
+else
+local grants_value = pack('<B' .. ('I6I6I7'):rep(size / 3), 1, unpack(grants))
+redis_call('SET', grants_key, grants_value, 'PX', grants[size - 2] - now + window + resolution + ttl_margin)
+end
 end
 function held_log.load(cell, key, policy)
 policy.resolution = policy.setting or 1
@@ -738,10 +854,10 @@ function held_log.fits(cell, policy) return log.fits(cell, policy) - cell.held e
 local function ms_until_gone(cell, policy, k)
 if k <= cell.used then return log.wait(cell, policy, k + policy.limit - cell.used) end
 local left = k - cell.used
-for _, grant in ipairs(cell.grants) do
-left = left - grant.units
+for i = 1, #cell.grants, 3 do
+left = left - cell.grants[i + 1]
 if left <= 0 then
-return ceil(grant.ends_at / policy.resolution) * policy.resolution + policy.window - now
+return ceil(cell.grants[i] / policy.resolution) * policy.resolution + policy.window - now
 end
 end
 return 0
@@ -756,57 +872,74 @@ local total = cell.used + cell.held
 if total == 0 or policy.limit == 0 then return total, 0 end
 return total, ms_until_gone(cell, policy, max(1, total - policy.limit + 1))
 end
-local function hold(cell, grant)
-local at = 1
-while cell.grants[at] and cell.grants[at].ends_at <= grant.ends_at do at = at + 1 end
-table.insert(cell.grants, at, grant)
-cell.held = cell.held + grant.units
-end
-function held_log.close(cell, policy, terms, from)
-if cell.is_apart then return false end
-local at, recorded = from, 0
+function held_log.settle(cell, policy, terms, wanted)
+if cell.is_apart then return 0, false end
+local grants, grants_key, window, resolution = cell.grants, cell.grants_key, policy.window, policy.resolution
+local held, recorded, again, has_changed, added, places, at, left = 0, 0, nil, false, {}, {}, 4, 1
 while at <= #terms do
-local id, spent = terms[at], terms[at + 1]
-for i, grant in ipairs(cell.grants) do
-if grant.id == id or grant.id == -id then
-table.remove(cell.grants, i)
-cell.held = cell.held - grant.units
-if id < 0 then
-local left = spent
-spent = grant.units - left - terms[at + 2]
-grant.units, grant.ends_at = min(grant.units, left), max(grant.ends_at, now + terms[2])
-if grant.units > 0 then hold(cell, grant) end
-else
-spent = min(spent, grant.units)
-end
-recorded, cell.has_changed = recorded + max(0, spent), true
-break
-end
-end
+local id = terms[at]
+places[id < 0 and -id or id] = at
 at = at + (id < 0 and 3 or 2)
 end
+for i = 1, #grants, 3 do
+local ends_at, units, id = grants[i], grants[i + 1], grants[i + 2]
+local place = places[id]
+if place then
+local spent = terms[place + 1]
+has_changed = true
+if terms[place] < 0 then
+local rest = spent < units and spent or units
+spent = units - spent - terms[place + 2]
+if rest > 0 then
+local new_end, size = now + terms[2], #added
+added[size + 1], added[size + 2], added[size + 3] = new_end > ends_at and new_end or ends_at, rest, id
+held = held + rest
+end
+elseif spent > units then
+spent = units
+end
+if spent > 0 then recorded = recorded + spent end
+else
+if id == terms[1] then again = units end
+grants[left], grants[left + 1], grants[left + 2] = ends_at, units, id
+left, held = left + 3, held + units
+end
+end
+for i = #grants, left, -1 do grants[i] = nil end
 if recorded > 0 then record(cell, policy, recorded) end
-return recorded > 0
+local room = policy.apart and 0 or policy.limit - cell.used - held
+local granted, size = again or math.min(wanted, math.floor(room / terms[3])), #added
+if not again then
+if granted <= 0 or #grants + size >= 3000 then
+granted = 0
+else
+added[size + 1], added[size + 2], added[size + 3] = now + terms[2], granted, terms[1]
+held, has_changed = held + granted, true
+end
+end
+cell.held = held
+if has_changed then
+for i = 1, #added, 3 do
+local ends_at, place = added[i], #grants + 1
+while place > 1 and grants[place - 3] > ends_at do
+grants[place], grants[place + 1], grants[place + 2] = grants[place - 3], grants[place - 2], grants[place - 1]
+place = place - 3
+end
+grants[place], grants[place + 1], grants[place + 2] = ends_at, added[i + 1], added[i + 2]
+end
+local size = #grants
+if size == 0 then
+redis_call('DEL', grants_key)
+else
+local grants_value = pack('<B' .. ('I6I6I7'):rep(size / 3), 1, unpack(grants))
+redis_call('SET', grants_key, grants_value, 'PX', grants[size - 2] - now + window + resolution + ttl_margin)
+end
+end
+return granted, recorded > 0
 end
 function held_log.clear(cell, policy)
-if policy.terms then held_log.close(cell, policy, policy.terms, 4) end
-held_log.write(cell, policy)
+if policy.terms then held_log.settle(cell, policy, policy.terms, 0) end
 log.clear(cell, policy)
-end
-function held_log.write(cell, policy)
-if cell.has_changed then write_grants(cell, policy) end
-cell.has_changed = false
-end
-function held_log.grant(cell, policy, wanted, id, life, divisor)
-if policy.apart then return 0 end
-for _, grant in ipairs(cell.grants) do
-if grant.id == id then return grant.units end
-end
-local units = min(wanted, floor(held_log.fits(cell, policy) / divisor))
-if units <= 0 or #cell.grants >= MAX_GRANTS then return 0 end
-hold(cell, { ends_at = now + life, units = units, id = id })
-cell.has_changed = true
-return units
 end
 return held_log
 end`,
