@@ -16,7 +16,7 @@ export interface CallQueueOptions {
 /**
  * Time (ms) after which an unanswered call no longer holds up others. A late answer still counts.
  */
-const longestUnderWayMs = 1_000
+export const longestUnderWayMs = 1_000
 
 const endOfTick = Promise.resolve()
 
@@ -52,9 +52,7 @@ export class CallQueue {
       ask.fail(storeClosed())
       return
     }
-    // A list that begins with an item has room for one, and one that grows from none for 17.
-    if (this.#waiting.length === 0) this.#waiting = [ask]
-    else this.#waiting.push(ask)
+    this.#waiting.push(ask)
     if (this.#isScheduled) return
     this.#isScheduled = true
     // Node's queueMicrotask() makes an AsyncResource each time.
@@ -64,7 +62,7 @@ export class CallQueue {
   /** Rejects new requests. Pending ones fail if they are not answered within a second. */
   async close(): Promise<void> {
     this.#isClosed = true
-    await withinSecond(this.#settled())
+    await endsWithin(this.#settled(), longestUnderWayMs)
     const closed = new SluiceError('SLUICE_STORE_CLOSED', 'the store was closed before it answered')
     for (const ask of this.#waiting.splice(0).slice(this.#gone)) ask.fail(closed)
     this.#gone = 0
@@ -164,11 +162,6 @@ export function storeClosed(): SluiceError {
   return new SluiceError('SLUICE_STORE_CLOSED', 'the store was closed before this check')
 }
 
-/** Waits no longer than until a call counts as lost. */
-export async function withinSecond(work: Promise<unknown>): Promise<void> {
-  await endsWithin(work, longestUnderWayMs)
-}
-
 /** Requests that share a call. */
 export interface Call extends PlannedRequests {
   readonly asks: QueuedRequest[]
@@ -188,18 +181,15 @@ export function splitByPlan(
   asks: readonly QueuedRequest[],
   plans: Pick<CallEncoder, 'planOf'>,
 ): readonly Call[] {
-  let calls: Call[] = []
+  const calls: Call[] = []
   for (let i = 0; i < asks.length; i += 1) {
     const ask = asks[i]
     if (!ask) continue
     const settles = ask.op !== 'consume'
     const plan = plans.planOf(ask)
     const call = ask.control ? undefined : callFor(calls, plan, settles)
-    if (!call) {
-      const begun = { asks: [ask], plan, settles, sentAt: 0, done: undefined }
-      if (i === 0) calls = [begun]
-      else calls.push(begun)
-    } else {
+    if (!call) calls.push({ asks: [ask], plan, settles, sentAt: 0, done: undefined })
+    else {
       call.asks.push(ask)
       call.settles ||= settles
     }

@@ -1,4 +1,5 @@
-import { type CallQueue, storeClosed, withinSecond } from '../calls/call-queue.ts'
+import { endsWithin } from '@sluice/core'
+import { type CallQueue, longestUnderWayMs, storeClosed } from '../calls/call-queue.ts'
 import { hashTagOf } from '../keys/hash-tags.ts'
 import type { QueuedRequest } from '../model/queued-request.ts'
 import { applyByShard } from './shards.ts'
@@ -43,7 +44,7 @@ export function queueByHashTag(open: () => CallQueue): AskQueues {
     },
     async close() {
       isClosed = true
-      await withinSecond(Promise.all(underWay))
+      await endsWithin(Promise.all(underWay), longestUnderWayMs)
       await Promise.all([...queues.values()].map((queue) => queue.close()))
     },
   }

@@ -32,10 +32,7 @@ export class ScriptRunner {
     return new Promise((resolve) => this.#waiting.push(resolve))
   }
 
-  /**
-   * @param args the SHA-1, the number of keys, the keys, and further values
-   * @param read reads the reply
-   */
+  /** @param args the SHA-1, the number of keys, the keys, and further values */
   run<T>(script: Script, args: string[], read: (reply: unknown) => T): Promise<T> {
     if (!this.#known.has(script)) return this.#load(script, args).then(read)
     // Lower case, which ioredis looks up without copying.
