@@ -1,5 +1,6 @@
 import { inspect } from 'node:util'
 import {
+  type Change,
   createCheckLimiter,
   createLimiter,
   memoryStore,
@@ -56,6 +57,14 @@ describe('consume, peek and charge', () => {
     await expect(limiter.consume(key as string)).rejects.toMatchObject({
       code: 'SLUICE_KEY_INVALID',
     })
+  })
+
+  it('refund by the promise of a remote call, which on Cloudflare is a function', async () => {
+    const memory = memoryStore()
+    const thenOf = (asked: Change) => (use: (changed: unknown) => void) => use(memory.change(asked))
+    const change = (asked: Change) => new Proxy(() => 0, { get: () => thenOf(asked) }) as never
+    const limiter = createCheckLimiter({ limit: 5, window: '1m', store: { ...memory, change } })
+    expect(await limiter.refund(await limiter.consume('k'))).toBe(true)
   })
 
   it('reject an option that does not exist', async () => {

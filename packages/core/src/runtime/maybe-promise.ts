@@ -1,9 +1,9 @@
 /** A value, or a promise of it: a synchronous store costs no promise. */
 export type MaybePromise<T> = T | Promise<T>
 
-/** Returns whether a value is a promise. */
+/** Returns whether a value is a promise. Cloudflare's promises of remote calls are functions. */
 export function isPromise<T>(value: MaybePromise<T>): value is Promise<T> {
-  if (typeof value !== 'object' || value === null) return false
+  if ((typeof value !== 'object' && typeof value !== 'function') || value === null) return false
   // A property read, since the operator `in` is several times slower for values of many shapes.
   const { then }: { readonly then?: unknown } = value
   return then !== undefined
