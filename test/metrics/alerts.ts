@@ -61,7 +61,7 @@ export const cases: Readonly<Record<string, AlertCases>> = {
     },
   },
   SluiceFallbackActive: across('5m', { [on('sluice_fallback_active')]: ['1x10', '0x10'] }),
-  SluiceBreakerOpen: across('5m', { [on('sluice_breaker_state')]: ['2x10', '1x10'] }),
+  SluiceBreakerOpen: across('5m', { [on('sluice_breaker_state')]: ['2x2 1 2x7', '0x10'] }),
   SluiceFailedOpen: {
     at: '10m',
     firing: [

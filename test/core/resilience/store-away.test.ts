@@ -322,10 +322,14 @@ describe('the share of one process', () => {
     expect(await admitted(queue, 60)).toBe(3)
   })
 
-  it('is invisible to clients, who see the policy', async () => {
+  it('is invisible to clients, who see the policy, and may retry a cost that fits it', async () => {
     const limiter = limit({ algorithm: 'token-bucket', burst: 40, instances: 4 })
     const [policy] = limiter.policies
     await cutOff(limiter)
+    const waits = [20, 40, 41].map(
+      async (cost) => (await limiter.consume('j', { cost })).retryAfterMs,
+    )
+    expect(await Promise.all(waits)).toEqual([5_000, 5_000, Number.POSITIVE_INFINITY])
     const { outcomes } = await limiter.consume('k')
     expect(outcomes).toMatchObject([{ limit: 2, remaining: 2, receipt: { home: {} } }])
     expect(outcomes[0]?.policy).toBe(policy)

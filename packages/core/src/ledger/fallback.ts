@@ -12,6 +12,9 @@ import { Debts, type Due } from './debts.ts'
 /** Older blocks are dropped from the list: they stay in force here until they expire. */
 const maxBlocked = 100_000
 
+/** Wait (ms) of clients that only the store can admit: nobody knows when it will work again. */
+export const unavailableRetryMs = 5_000
+
 /** Decides in bounded local memory while a store is unavailable. Keeps the debts and blocks. */
 export class Fallback implements Home {
   readonly debts: Debts = new Debts()
@@ -35,10 +38,15 @@ export class Fallback implements Home {
     const locals = checks.map((check) => localCheck(check, instances))
     const outcomes = this.#memory.apply(op, locals)
     // Clients see the policy, not this process's share of it.
-    const shown = outcomes.map((outcome, index) => ({
-      ...outcome,
-      policy: checks[index]?.policy ?? outcome.policy,
-    }))
+    const shown = outcomes.map((outcome, index) => {
+      const check = checks[index]
+      if (!check) return outcome
+      const { policy, cost } = check
+      // A cost above the share, but not above the limit, fits when the store is back.
+      const fits =
+        !Number.isFinite(outcome.retryAfterMs) && cost <= algorithmOf(policy).capacity(check)
+      return { ...outcome, policy, ...(fits && { retryAfterMs: unavailableRetryMs }) }
+    })
     const decision = decisionOf(shown, checks, 'fallback')
     for (const [index, check] of checks.entries()) {
       const receipt = outcomes[index]?.receipt

@@ -1,5 +1,5 @@
 import { algorithmOf } from '../algorithms/table.ts'
-import type { Fallback } from '../ledger/fallback.ts'
+import { type Fallback, unavailableRetryMs } from '../ledger/fallback.ts'
 import type { Check } from '../model/check.ts'
 import { type Decision, decisionOf } from '../model/decision.ts'
 import type { FailureMode } from '../model/policy.ts'
@@ -15,9 +15,6 @@ const maxRampMs = 2_000
 const rampJitter = 0.25
 
 const strictness: { readonly [mode in FailureMode]: number } = { open: 0, fallback: 1, closed: 2 }
-
-/** Wait (ms) of refused clients: nobody knows when the store will work again. */
-const unavailableRetryMs = 5_000
 
 const passAll = decisionOf([], [], 'open')
 
