@@ -938,7 +938,7 @@ end
 return granted, recorded > 0
 end
 function held_log.clear(cell, policy)
-if policy.terms then held_log.settle(cell, policy, policy.terms, 0) end
+if policy.terms and policy.terms[1] then held_log.settle(cell, policy, policy.terms, 0) end
 log.clear(cell, policy)
 end
 return held_log
