@@ -74,8 +74,8 @@ describe('a job that waits long for its rate', () => {
 
 describe('a job that is put back', { timeout: 60_000 }, () => {
   it.each([
-    ['after its record', /Puts a job back/],
-    ['after its message', /Notes that the server has confirmed/],
+    ['after its record', /args\.uncounts/],
+    ['after its message', /'ZREM', unpublished, args\.message/],
   ])('runs once more, if the channels are lost just %s', async (_when, script) => {
     const observer = bench.open()
     const [job, other] = [newJob(), newJob()]
