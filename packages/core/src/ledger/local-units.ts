@@ -1,13 +1,12 @@
 import {
   type ChangeAtStore,
-  type Check,
   type GrantCheck,
   giveBack,
   type Held,
   type Home,
   type Receipt,
 } from '../model/check.ts'
-import type { Decision } from '../model/decision.ts'
+import type { Decide } from '../model/decision.ts'
 import type { Granted, Store } from '../model/store.ts'
 import type { MaybePromise } from '../runtime/maybe-promise.ts'
 
@@ -16,8 +15,8 @@ export interface StoreWay {
   readonly store: Store
   /** The number of processes that share the limits, if the user has set it. */
   readonly instances: number | undefined
-  /** Takes units unconditionally; in this process while the store is unavailable. */
-  charge(check: Check): MaybePromise<Decision>
+  /** Decides checks; in this process while the store is unavailable. */
+  readonly decide: Decide
   readonly change: ChangeAtStore
   /**
    * Returns units of closed grants, and takes a grant.

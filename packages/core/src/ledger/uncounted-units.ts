@@ -53,12 +53,10 @@ class KnownKey {
   /** Batches whose charge was not answered in time: they are debts. */
   #owed: Batch[] = []
   #last: LastAnswer | undefined
-  /** Number of calls to the store so far. */
   #calls = 0
   /** Answers to calls up to this number are too old to be learned. */
   #forgotten = 0
 
-  /** Units that were not sent to the store. */
   get unsent(): number {
     return this.#open?.units ?? 0
   }
@@ -260,7 +258,7 @@ export class UncountedUnits extends Ledger<KnownKey> {
     const number = key.nextCall()
     const check = { policy, key: name, limit, cost: batch.units }
     // It fails only if the memory of this process is full too.
-    const charged = promised(() => way.charge(check)).catch(() => undefined)
+    const charged = promised(() => way.decide('charge', [check])).catch(() => undefined)
     void charged.then((decision) => {
       const outcome = decision?.outcomes[0]
       key.answered(batch, number, decision?.source === 'store' ? outcome : undefined)
