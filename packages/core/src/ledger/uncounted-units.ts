@@ -17,17 +17,10 @@ class Batch extends LocalUnits {
   units = 0
   /** Monotonic time (ms) at which they were sent. */
   sentAtMs = 0
-  readonly #key: KnownKey
 
   constructor(key: KnownKey, check: Check) {
-    super()
-    this.#key = key
+    super(key)
     this.check = check
-  }
-
-  protected override free(units: number): void {
-    this.units -= units
-    this.#key.uncounted -= units
   }
 }
 
@@ -82,6 +75,12 @@ class KnownKey {
     this.#open.units += check.cost
     this.uncounted += check.cost
     return this.#open
+  }
+
+  /** Removes units that came back before they were sent: those of the open batch. */
+  remove(units: number): void {
+    this.uncounted -= units
+    if (this.#open) this.#open.units -= units
   }
 
   /** Returns the number of a call to the store that starts now. */
