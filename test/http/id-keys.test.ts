@@ -12,7 +12,7 @@ import {
 import fc from 'fast-check'
 import { describe, expect, it, vi } from 'vitest'
 import { resolveKey } from '../../packages/http/src/keys/resolver.ts'
-import { scopedKey } from '../../packages/http/src/request/scope.ts'
+import { scopedKey } from '../../packages/http/src/request/exchange.ts'
 import { raise } from '../support/raise.ts'
 import { exchange } from './exchange.ts'
 

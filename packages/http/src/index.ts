@@ -88,10 +88,12 @@ export {
   type RequestContent,
   type ResponseBody,
   type ResponseField,
+  routeScope,
+  type Scope,
   setFields,
+  unscopedKey,
 } from './request/exchange.ts'
 export type { Answer, Delay, Hold, Pass, Passage, Reject, Verdict } from './request/passage.ts'
-export { routeScope, type Scope, unscopedKey } from './request/scope.ts'
 export type { PerRequest } from './request/user-functions.ts'
 export {
   type Problem,

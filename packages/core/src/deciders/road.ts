@@ -64,7 +64,7 @@ export function roadOf({ policies, notesLimits, shared, caller }: RoadOptions): 
     const { op, checks } = change
     const whole = op === 'reset' && grants ? { op, checks: grants.forget(checks) } : change
     try {
-      return (await caller.overwrite(whole)).includes(true)
+      return (await shared.changes.overwrite(whole, caller)).includes(true)
     } catch (error) {
       throw storeError(error)
     }
@@ -157,7 +157,7 @@ function freshStarts(reset: Reset): Decider {
 
 function strikes(caller: Caller, reset: Reset): Strike {
   return (penalty, beside = []) => {
-    void andThen(caller.charge(penalty), ({ outcomes: [struck] }) => {
+    void andThen(caller.decide('charge', [penalty]), ({ outcomes: [struck] }) => {
       if (penalty.policy.thenReset && struck?.remaining === 0)
         void reset(clearedBy(penalty, beside))
     })

@@ -14,20 +14,7 @@ interface Loan {
 
 /** A part of a debt that is being reported to the store. */
 export interface Due extends Loan {
-  readonly part: DebtPart
-}
-
-class DebtPart extends LocalUnits {
-  readonly #debt: Debt
-
-  constructor(debt: Debt, recorded?: Receipt) {
-    super(recorded)
-    this.#debt = debt
-  }
-
-  protected override free(units: number): void {
-    this.#debt.take(units)
-  }
+  readonly part: LocalUnits
 }
 
 class Debt {
@@ -37,7 +24,7 @@ class Debt {
   /** Receipts of units that the store may have counted too: it has not answered yet. */
   readonly doubtful: Set<Receipt> = new Set()
   /** The other units. */
-  part: DebtPart = new DebtPart(this)
+  part: LocalUnits = new LocalUnits(this)
   /** The level of one unit: in units · ms for a bucket, which drains. */
   readonly #unit: number
   #level = 0
@@ -72,7 +59,7 @@ class Debt {
   }
 
   /** Removes units. Returns how many there were. */
-  take(units: number): number {
+  remove(units: number): number {
     const nowMs = monotonicMs()
     const level = this.#levelAt(nowMs)
     const taken = Math.min(units, Math.ceil(level / this.#unit))
@@ -146,8 +133,8 @@ export class Debts extends Ledger<Debt> {
   cancelDoubtful(receipt: Receipt, recorded: Receipt): boolean {
     const debt = this.find(receipt.check)
     if (!debt?.doubtful.delete(receipt)) return false
-    const isCancelled = debt.take(receipt.check.cost) > 0
-    if (isCancelled) this.#parts.set(receipt, new DebtPart(debt, recorded))
+    const isCancelled = debt.remove(receipt.check.cost) > 0
+    if (isCancelled) this.#parts.set(receipt, new LocalUnits(debt, recorded))
     this.#dropIfPaid(debt)
     return isCancelled
   }
@@ -188,11 +175,11 @@ export class Debts extends Ledger<Debt> {
     const { check, local, part, doubtful } = debt
     let certain = debt.units
     for (const receipt of doubtful) certain -= receipt.check.cost
-    const units = debt.take(Math.max(0, certain))
+    const units = debt.remove(Math.max(0, certain))
     this.#dropIfPaid(debt)
     if (units === 0) return undefined
     part.isSent = true
-    debt.part = new DebtPart(debt)
+    debt.part = new LocalUnits(debt)
     return { check, local, units, part }
   }
 

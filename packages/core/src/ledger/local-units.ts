@@ -1,13 +1,12 @@
 import {
   type ChangeAtStore,
-  type Check,
   type GrantCheck,
   giveBack,
   type Held,
   type Home,
   type Receipt,
 } from '../model/check.ts'
-import type { Decision } from '../model/decision.ts'
+import type { Decide } from '../model/decision.ts'
 import type { Granted, Store } from '../model/store.ts'
 import type { MaybePromise } from '../runtime/maybe-promise.ts'
 
@@ -16,8 +15,8 @@ export interface StoreWay {
   readonly store: Store
   /** The number of processes that share the limits, if the user has set it. */
   readonly instances: number | undefined
-  /** Takes units unconditionally; in this process while the store is unavailable. */
-  charge(check: Check): MaybePromise<Decision>
+  /** Decides checks; in this process while the store is unavailable. */
+  readonly decide: Decide
   readonly change: ChangeAtStore
   /**
    * Returns units of closed grants, and takes a grant.
@@ -26,17 +25,25 @@ export interface StoreWay {
   grant(check: GrantCheck, isReturning: boolean): MaybePromise<readonly Granted[]>
 }
 
+/** The account of units that were not sent to the store. */
+interface Account {
+  /** Removes units that came back. */
+  remove(units: number): unknown
+}
+
 /** Units of one key that were admitted here, and that are reported to the store together. */
-export abstract class LocalUnits implements Home {
+export class LocalUnits implements Home {
   /** True once they were sent to the store: their number is final. */
   isSent = false
   /** Units that came back between the report to the store and its answer. */
   #late = 0
   #recorded: Receipt | undefined
   #next: LocalUnits | undefined = undefined
+  readonly #account: Account | undefined
 
   /** @param recorded the receipt, if the store has counted them already */
-  constructor(recorded?: Receipt) {
+  constructor(account?: Account, recorded?: Receipt) {
+    this.#account = account
     this.#recorded = recorded
   }
 
@@ -50,7 +57,9 @@ export abstract class LocalUnits implements Home {
     return this.isSent
   }
 
-  protected abstract free(units: number): void
+  protected free(units: number): void {
+    this.#account?.remove(units)
+  }
 
   /** Gives units back now, or after the store's answer if it is pending. */
   giveBack({ cost }: Pick<Held, 'cost'>, changeAtStore: ChangeAtStore): MaybePromise<boolean> {

@@ -17,17 +17,10 @@ class Batch extends LocalUnits {
   units = 0
   /** Monotonic time (ms) at which they were sent. */
   sentAtMs = 0
-  readonly #key: KnownKey
 
   constructor(key: KnownKey, check: Check) {
-    super()
-    this.#key = key
+    super(key)
     this.check = check
-  }
-
-  protected override free(units: number): void {
-    this.units -= units
-    this.#key.uncounted -= units
   }
 }
 
@@ -53,12 +46,10 @@ class KnownKey {
   /** Batches whose charge was not answered in time: they are debts. */
   #owed: Batch[] = []
   #last: LastAnswer | undefined
-  /** Number of calls to the store so far. */
   #calls = 0
   /** Answers to calls up to this number are too old to be learned. */
   #forgotten = 0
 
-  /** Units that were not sent to the store. */
   get unsent(): number {
     return this.#open?.units ?? 0
   }
@@ -84,6 +75,12 @@ class KnownKey {
     this.#open.units += check.cost
     this.uncounted += check.cost
     return this.#open
+  }
+
+  /** Removes units that came back before they were sent: those of the open batch. */
+  remove(units: number): void {
+    this.uncounted -= units
+    if (this.#open) this.#open.units -= units
   }
 
   /** Returns the number of a call to the store that starts now. */
@@ -260,7 +257,7 @@ export class UncountedUnits extends Ledger<KnownKey> {
     const number = key.nextCall()
     const check = { policy, key: name, limit, cost: batch.units }
     // It fails only if the memory of this process is full too.
-    const charged = promised(() => way.charge(check)).catch(() => undefined)
+    const charged = promised(() => way.decide('charge', [check])).catch(() => undefined)
     void charged.then((decision) => {
       const outcome = decision?.outcomes[0]
       key.answered(batch, number, decision?.source === 'store' ? outcome : undefined)

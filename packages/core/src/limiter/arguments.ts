@@ -104,7 +104,6 @@ export function checkedKey(key: unknown): string {
   )
 }
 
-/** Returns a check of each policy for one key. */
 export function checksOf(
   policies: readonly Policy[],
   keyed: Keyed,

@@ -59,7 +59,7 @@ export class Central {
   }
 
   get isAway(): boolean {
-    return this.#shared.isAway
+    return this.#shared.outage.isUnderWay
   }
 
   get grants(): ReturnType<StoreRegion['grants']> {
@@ -105,7 +105,8 @@ export class Central {
   reset(checks: readonly ResetCheck[]): Promise<readonly boolean[]> {
     // The limiter's grants are those of its share.
     const central = checks.map(({ closed: _, ...check }) => this.#checkOf(check))
-    return this.#caller.overwrite({ op: 'reset', checks: this.#shared.grants.forget(central) })
+    const { changes, grants } = this.#shared
+    return changes.overwrite({ op: 'reset', checks: grants.forget(central) }, this.#caller)
   }
 
   close(): Promise<void> {

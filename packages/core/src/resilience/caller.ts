@@ -1,10 +1,11 @@
 import type { StoreWay } from '../ledger/local-units.ts'
 import type { ChangeAtStore, Check, GrantCheck } from '../model/check.ts'
 import { type Decide, type Decision, decisionOf } from '../model/decision.ts'
-import type { Granted, ManualChange, Outcome } from '../model/store.ts'
+import type { Granted, Outcome } from '../model/store.ts'
 import { isPromise, type MaybePromise } from '../runtime/maybe-promise.ts'
+import type { Deadlines } from '../waiting/deadlines.ts'
 import { type Denials, denialsOf, forgetting } from './denials.ts'
-import { type AskOwner, type CallingLimiter, type Deadlines, PendingAsk } from './pending-ask.ts'
+import { type AskOwner, type CallingLimiter, PendingAsk } from './pending-ask.ts'
 import type { SharedStore } from './shared-store.ts'
 
 /** A store as one limiter uses it: with a deadline, a breaker and a failure mode. */
@@ -45,21 +46,12 @@ export class Caller implements StoreWay, AskOwner {
     return denied ? this.#decidedHere(denied, ask) : this.#askStore(ask)
   }
 
-  charge(check: Check): MaybePromise<Decision> {
-    return this.decide('charge', [check])
-  }
-
   grant(check: GrantCheck, isReturning: boolean): MaybePromise<readonly Granted[]> {
     const ask = () => this.store.grant?.([check]) ?? []
     return isReturning ? forgetting(this.store, [check], ask) : ask()
   }
 
   readonly change: ChangeAtStore = (op, held) => this.#shared.changes.change(op, held, this)
-
-  /** @throws or rejects if the store failed or is unavailable: then nothing changes here either */
-  overwrite(change: ManualChange): Promise<readonly boolean[]> {
-    return this.#shared.changes.overwrite(change, this)
-  }
 
   /** Returns whether the store may be called. If so, it must be called. */
   mayAsk(checks: readonly Check[]): boolean {
@@ -104,7 +96,9 @@ export class Caller implements StoreWay, AskOwner {
       )
       return this.#wait(ask)
     }
-    if (!this.#shared.isRemote && this.#shared.isAway) this.#shared.outage.succeed(this)
+    if (!this.#shared.isRemote && this.#shared.outage.isUnderWay) {
+      this.#shared.outage.succeed(this)
+    }
     return this.#decidedHere(outcomes, ask)
   }
 

@@ -1,15 +1,14 @@
 import { algorithmOf } from '../algorithms/table.ts'
 import type { Due } from '../ledger/debts.ts'
-import type { Fallback } from '../ledger/fallback.ts'
 import { type Held, hasChanged, type Receipt } from '../model/check.ts'
 import type { Change, ManualChange, Outcome, Store } from '../model/store.ts'
 import { SluiceError } from '../options/errors.ts'
 import { isPromise, type MaybePromise } from '../runtime/maybe-promise.ts'
 import { ControlCall } from '../waiting/control-call.ts'
+import type { Deadlines } from '../waiting/deadlines.ts'
 import { applyChange, denialsOf } from './denials.ts'
-import type { OutageWatch } from './outage-watch.ts'
-import type { CallingLimiter, Deadlines, PendingAsk } from './pending-ask.ts'
-import type { StoreMonitor } from './store-monitor.ts'
+import type { OutageWatch, StoreParts } from './outage-watch.ts'
+import type { CallingLimiter, PendingAsk } from './pending-ask.ts'
 
 /** Deadline (ms) of a reset or block: no request waits for it, and it calls the store twice. */
 const controlMs = 1_000
@@ -20,10 +19,8 @@ const atOnce = 100
 /** Number of changes that may wait. Older ones are dropped: units and leases expire anyway. */
 const maxDeferred = 10_000
 
-interface ChangesOptions {
-  readonly fallback: Fallback
+interface ChangesOptions extends Pick<StoreParts, 'monitor' | 'fallback'> {
   readonly outage: OutageWatch
-  readonly monitor: StoreMonitor
   deadlinesOf(durationMs: number): Deadlines
 }
 
@@ -69,24 +66,18 @@ export class Changes {
     }
   }
 
-  /** @throws or rejects if the store failed or is unavailable: then nothing changes here either */
+  /**
+   * @throws or rejects if the store failed, was late or is unavailable: then nothing changes here
+   * either. A store that supports control calls then no longer resets or blocks keys
+   */
   async overwrite(change: ManualChange, caller: CallingLimiter): Promise<readonly boolean[]> {
-    if (!this.#options.outage.isClosed) {
+    const { outage, fallback } = this.#options
+    if (!outage.isClosed) {
       throw new SluiceError(
         'SLUICE_NOT_DONE',
         `the store is unavailable, so the ${change.op} was not done; try again once storeHealth().isAway is false`,
       )
     }
-    const changed = await this.#inTime(change, caller)
-    this.#options.fallback.overwrite(await this.#options.fallback.keyed(change, caller.store))
-    return changed
-  }
-
-  /**
-   * @throws or rejects if the store failed or was late. A store that supports control calls then no
-   * longer resets or blocks keys
-   */
-  async #inTime(change: ManualChange, caller: CallingLimiter): Promise<readonly boolean[]> {
     const deadlineMs = Math.max(caller.deadlineMs, controlMs)
     const control = new ControlCall(deadlineMs)
     let missed: unknown
@@ -95,11 +86,11 @@ export class Changes {
       deadlines.inTime(applyChange(caller.store, change, control), (error) => {
         missed = error
       })
-    try {
-      return await this.#options.outage.attempt(asking, caller)
-    } catch (error) {
+    const changed = await outage.attempt(asking, caller).catch((error: unknown) => {
       throw missed ? control.failure(missed) : error
-    }
+    })
+    fallback.overwrite(await fallback.keyed(change, caller.store))
+    return changed
   }
 
   /**

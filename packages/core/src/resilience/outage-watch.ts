@@ -4,6 +4,7 @@ import type { Check } from '../model/check.ts'
 import { type Decision, decisionOf } from '../model/decision.ts'
 import type { FailureMode } from '../model/policy.ts'
 import type { BreakerState } from '../model/resilience-event.ts'
+import type { Store } from '../model/store.ts'
 import { isSluiceError } from '../options/errors.ts'
 import { fractionOf } from '../runtime/hash.ts'
 import { monotonicMs } from '../waiting/timers.ts'
@@ -25,25 +26,25 @@ const refuseAll: Decision = {
 }
 
 /** The parts of a store that an outage affects. */
-interface Concerned {
+export interface StoreParts {
   readonly monitor: StoreMonitor
   readonly fallback: Fallback
   /** The store is unavailable: nobody waits for it any longer. */
   onAway(error: unknown): void
   /** The store answers again, or all traffic is back: it can count what it missed. */
-  onBack(caller: CallingLimiter): void
+  onBack(store: Store): void
 }
 
 /** Lets failure modes decide from the failure of a store until all traffic is back. */
 export class OutageWatch {
   readonly breaker: CircuitBreaker = new CircuitBreaker()
-  readonly #shared: Concerned
+  readonly #shared: StoreParts
   #since: number | undefined
   /** The gradual return of traffic: a growing share of the keys. Each key returns once. */
   #ramp: { readonly startMs: number; readonly durationMs: number } | undefined
   #decisions = 0
 
-  constructor(shared: Concerned) {
+  constructor(shared: StoreParts) {
     this.#shared = shared
   }
 
@@ -115,7 +116,7 @@ export class OutageWatch {
     const jittered = 1 + rampJitter * (2 * Math.random() - 1)
     this.#ramp = { startMs, durationMs: Math.min(maxRampMs, outageMs) * jittered }
     this.#shared.monitor.tell({ type: 'breaker', state: 'closed', retryInMs: 0 })
-    this.#shared.onBack(caller)
+    this.#shared.onBack(caller.store)
   }
 
   fail(caller: CallingLimiter, error: unknown): void {
@@ -144,7 +145,7 @@ export class OutageWatch {
     this.#since = undefined
     this.#ramp = undefined
     this.#shared.monitor.tell({ type: 'fallback-left', durationMs, decisions: this.#decisions })
-    this.#shared.onBack(caller)
+    this.#shared.onBack(caller.store)
   }
 }
 
@@ -201,7 +202,6 @@ export class CircuitBreaker {
     return this.#state === 'closed' && this.#inRow === 0
   }
 
-  /** Time of the next probe. */
   get retryAt(): number {
     return this.#retryAt
   }

@@ -6,16 +6,16 @@ import type { Store } from '../model/store.ts'
 import type { StoreHealth } from '../model/store-health.ts'
 import { SluiceError } from '../options/errors.ts'
 import { processWide } from '../runtime/process-wide.ts'
+import { Deadlines } from '../waiting/deadlines.ts'
 import { Changes } from './changes.ts'
 import { OutageWatch } from './outage-watch.ts'
-import { type CallingLimiter, Deadlines } from './pending-ask.ts'
 import { StoreMonitor } from './store-monitor.ts'
 
 /** The state that the limiters of a store share in one process. */
 export class SharedStore {
   readonly memory: MemoryStore
   readonly monitor: StoreMonitor = new StoreMonitor()
-  readonly grants: Grants = new Grants(() => this.isAway)
+  readonly grants: Grants = new Grants(() => this.outage.isUnderWay)
   readonly fallback: Fallback
   readonly uncounted: UncountedUnits
   readonly outage: OutageWatch
@@ -33,20 +33,16 @@ export class SharedStore {
   constructor(memory: MemoryStore) {
     this.memory = memory
     this.fallback = new Fallback(memory)
-    this.uncounted = new UncountedUnits(() => this.isAway, this.fallback.debts)
+    this.uncounted = new UncountedUnits(() => this.outage.isUnderWay, this.fallback.debts)
     this.outage = new OutageWatch(this)
     this.changes = new Changes(this)
-  }
-
-  get isAway(): boolean {
-    return this.outage.isUnderWay
   }
 
   onAway(error: unknown): void {
     for (const each of this.#deadlines.values()) each.missUntil(Number.POSITIVE_INFINITY, error)
   }
 
-  onBack({ store }: CallingLimiter): void {
+  onBack(store: Store): void {
     void this.changes.payAll(store)
   }
 
@@ -72,7 +68,7 @@ export class SharedStore {
     const pool = region?.grants()
     return {
       breaker: this.outage.breaker.state,
-      isAway: this.isAway,
+      isAway: this.outage.isUnderWay,
       instances,
       clockSkewMs,
       keysOwed: this.fallback.debts.size,

@@ -37,7 +37,15 @@ export class StoreMonitor {
   }
 
   tell(event: ResilienceEvent): void {
-    this.#count(event)
+    const { counters } = this
+    const { type } = event
+    if (type === 'deadline-missed') counters.deadlinesMissed += event.checks
+    else if (type === 'breaker') counters.breakerOpened += event.state === 'open' ? 1 : 0
+    else if (type === 'fallback-entered') counters.fallbacksEntered += 1
+    else if (type === 'reconciled') counters.unitsReconciled += event.units
+    else if (type === 'clock-skew') counters.clockSkews += 1
+    else if (type === 'late-reply')
+      counters[event.charge === 'kept' ? 'lateKept' : 'lateRefunded'] += 1
     for (const observer of this.#observers.values()) notify(observer, event)
   }
 
@@ -50,18 +58,6 @@ export class StoreMonitor {
       this.#missed = 0
       this.tell({ type: 'deadline-missed', checks })
     })
-  }
-
-  #count(event: ResilienceEvent): void {
-    const { counters } = this
-    const { type } = event
-    if (type === 'deadline-missed') counters.deadlinesMissed += event.checks
-    else if (type === 'breaker') counters.breakerOpened += event.state === 'open' ? 1 : 0
-    else if (type === 'fallback-entered') counters.fallbacksEntered += 1
-    else if (type === 'reconciled') counters.unitsReconciled += event.units
-    else if (type === 'clock-skew') counters.clockSkews += 1
-    else if (type === 'late-reply')
-      counters[event.charge === 'kept' ? 'lateKept' : 'lateRefunded'] += 1
   }
 }
 

@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+import type { Scope } from '../request/exchange.ts'
 import {
   type HttpResponse,
   headerOf,
@@ -7,7 +8,6 @@ import {
   type ResponseBody,
 } from '../request/exchange.ts'
 import type { Hold, RequestDecision } from '../request/passage.ts'
-import type { Scope } from '../request/scope.ts'
 import { type MountedRequest, sendByNode } from './mount.ts'
 import { settleAfter } from './response-end.ts'
 import type { AdapterContext, Refusal } from './serve.ts'

@@ -10,6 +10,8 @@ export {
   headerOf,
   type RequestContent,
   type ResponseBody,
+  routeScope,
+  type Scope,
   setFields,
 } from '../request/exchange.ts'
 export {
@@ -19,7 +21,6 @@ export {
   type Reject,
   type RequestDecision,
 } from '../request/passage.ts'
-export { routeScope, type Scope } from '../request/scope.ts'
 export { nodeHttp, nodeRouter } from '../routes/node-router.ts'
 export { laxRouting, type Routing } from '../routes/router.ts'
 export { passes } from '../stages/stages.ts'

@@ -2,7 +2,7 @@ import { invalid, isOptions, isSluiceError, SluiceError, warnOnce } from '@sluic
 import { evidenceOf } from '../keys/resolver.ts'
 import type { BoundPolicy } from '../options/bound-policy.ts'
 import type { PolicyGuardOptions, RouteOverride } from '../options/options.ts'
-import type { Scope } from '../request/scope.ts'
+import type { Scope } from '../request/exchange.ts'
 import type { PolicyCatalogue } from '../routes/catalogue.ts'
 import { wholeOverride } from '../routes/overrides.ts'
 import type { GuardSetup, PolicyGuardPlace } from '../stages/setup.ts'

@@ -1,7 +1,7 @@
 import { invalid, isOptions, SluiceError } from '@sluice/core'
 import type { Routes } from '../options/options.ts'
 import type { HttpRequest } from '../request/exchange.ts'
-import { routeScope, type Scope } from '../request/scope.ts'
+import { routeScope, type Scope } from '../request/exchange.ts'
 import { type Router, type Routing, undecoded } from '../routes/router.ts'
 import type { PolicyGuard } from '../stages/stages.ts'
 import type { routeGuards } from './route-guards.ts'

@@ -1,4 +1,4 @@
-import { matchedRoute } from '../request/scope.ts'
+import { matchedRoute } from '../request/exchange.ts'
 import { identityText } from './headers.ts'
 import { defineIdentity, type IdentityResolver } from './resolver.ts'
 

@@ -23,7 +23,7 @@ import {
   isPerRequest,
   type LimitFinder,
 } from '../limits/source.ts'
-import type { Scope } from '../request/scope.ts'
+import type { Scope } from '../request/exchange.ts'
 import type { PerRequest, Report } from '../request/user-functions.ts'
 import { checkHttpOptions, SharedTable } from './option-table.ts'
 import { type HttpPolicyFields, type HttpPolicyOptions, optionsOf } from './options.ts'

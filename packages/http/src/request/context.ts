@@ -1,6 +1,5 @@
-import type { HttpRequest, HttpResponse } from './exchange.ts'
+import type { HttpRequest, HttpResponse, Scope } from './exchange.ts'
 import type { Hold, RequestDecision } from './passage.ts'
-import type { Scope } from './scope.ts'
 
 /** One request and its response, as an adapter shows them to a guard. */
 export interface RequestContext<Native> {

@@ -43,6 +43,35 @@ export interface RequestContent {
   readonly stream: Readable
 }
 
+/**
+ * The place of a limiter, so that a private policy counts separately in each place: a router's
+ * prefix, or method and route pattern. Never text that a client can vary. '' is the whole
+ * application.
+ */
+export type Scope = string
+
+/** The scope of a route: HEAD counts as GET, and a route for all methods is one place. */
+export function routeScope(method: string | undefined, pattern: string): Scope {
+  if (method === undefined) return pattern
+  return `${method === 'HEAD' ? 'GET' : method} ${pattern}`
+}
+
+/** The route that the framework matched, or the rule in `routes`; `undefined` before both. */
+export function matchedRoute({ method, route, rule }: HttpRequest): Scope | undefined {
+  return route === undefined ? rule : routeScope(method, route)
+}
+
+/** Injective: user keys never begin with a single `@`, and the scope is preceded by its length. */
+export function scopedKey(scope: Scope, key: string): string {
+  return scope === '' ? key : `@scope/${scope.length}/${scope}/${key}`
+}
+
+/** Returns the original key from a `scopedKey`; any other key is returned unchanged. */
+export function unscopedKey(key: string): string {
+  const [head, length] = /^@scope\/(\d+)\//.exec(key) ?? []
+  return head === undefined ? key : key.slice(head.length + Number(length) + 1)
+}
+
 /** All that Sluice needs of a response, in any framework. Names are case-insensitive. */
 export interface HttpResponse {
   /** True once the head was sent: no more fields can be set. */

@@ -1,7 +1,7 @@
-import { type Decision, type Policy, warnOnce } from '@sluice/core'
+import { type Decision, fnv1a, type Policy, processWide, warnOnce } from '@sluice/core'
 import { algorithmOf } from '@sluice/core/backend'
 import { type Dialect, type DialectFormat, formats, type PolicyState } from '@sluice/headers'
-import { type Scope, scopedName } from '../request/scope.ts'
+import type { Scope } from '../request/exchange.ts'
 
 interface Entry extends PolicyState {
   /** Set once all entries are known. */
@@ -153,6 +153,38 @@ function isPenalty({ policy }: Pick<Entry, 'policy'>): boolean {
 
 function isPrivate({ policy }: Entry): boolean {
   return !policy.named && !policy.hidden
+}
+
+const maxNameLength = 64
+const maxNames = 1_000
+const namesByScope = processWide('@sluice/http/scope-names/1', () => new Map<string, string>())
+const takenNames = processWide('@sluice/http/taken-names/1', () => new Set<string>())
+
+/**
+ * Returns the name of a private policy in headers: `default` in `GET /search/:q` is
+ * `default-GET-search-q`. Two scopes never get the same name. There are as many scopes as routes;
+ * if a caller keeps inventing them, the names start over.
+ */
+function scopedName(scope: Scope, name: string): string {
+  if (scope === '') return name
+  const place = `${name} ${scope}`
+  const known = namesByScope.get(place)
+  if (known !== undefined) return known
+  if (namesByScope.size >= maxNames) {
+    namesByScope.clear()
+    takenNames.clear()
+  }
+  const derived = derivedName(name, scope)
+  namesByScope.set(place, derived)
+  takenNames.add(derived)
+  return derived
+}
+
+function derivedName(name: string, scope: Scope): string {
+  const readable = `${name}-${scope}`.replace(/[^A-Za-z0-9._]+/g, '-').replace(/-$/, '')
+  if (readable.length <= maxNameLength && !takenNames.has(readable)) return readable
+  const digest = fnv1a(scope).toString(36)
+  return `${readable.slice(0, maxNameLength - digest.length - 1)}-${digest}`
 }
 
 function freeName(wanted: string, taken: Set<string>): string {

@@ -8,7 +8,7 @@ import {
 import type { Found } from '../lifecycle/found.ts'
 import type { RequestContext } from '../request/context.ts'
 import type { HttpRequest } from '../request/exchange.ts'
-import { routeScope } from '../request/scope.ts'
+import { routeScope } from '../request/exchange.ts'
 
 /** Reports the outcome of requests to a guard's observers. Free without an observer. */
 export class Observation<Native extends object> extends DecisionNotifier<Native> {

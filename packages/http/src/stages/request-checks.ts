@@ -13,8 +13,7 @@ import {
 } from '../options/bound-policy.ts'
 import { withStrikesLater } from '../options/penalty.ts'
 import type { RequestContext } from '../request/context.ts'
-import { isPreflight } from '../request/exchange.ts'
-import { type Scope, scopedKey } from '../request/scope.ts'
+import { isPreflight, type Scope, scopedKey } from '../request/exchange.ts'
 import { caught, inOrder, located, type PerRequest } from '../request/user-functions.ts'
 import type { GuardSetup } from './setup.ts'
 

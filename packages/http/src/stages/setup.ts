@@ -40,7 +40,7 @@ import {
 } from '../options/options.ts'
 import { corePenalty } from '../options/penalty.ts'
 import { settlementOf } from '../options/settlement.ts'
-import type { Scope } from '../request/scope.ts'
+import type { Scope } from '../request/exchange.ts'
 import { type Report, reporter } from '../request/user-functions.ts'
 import type { WholeOverride } from '../routes/overrides.ts'
 import { Observation } from './observation.ts'
