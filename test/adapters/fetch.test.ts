@@ -79,7 +79,7 @@ describe('the address of a client', () => {
     await rateLimit({ ...one, observers: { onDecision } })(hello)(spoofed, info)
 
     expect(seen).toEqual(['@ip/203.0.113.9'])
-    expect(warn.mock.calls.flat().join()).toMatch(/behind a proxy give the option addressOf/)
+    expect(warn.mock.calls.flat().join()).toMatch(/behind a proxy, set the option addressOf/)
   })
 
   it('that is missing is an error, not a shared key', async () => {
@@ -254,9 +254,18 @@ describe('decide()', () => {
     await until('the lease is over', async () => (await used()) === 0)
 
     const finished = await limit.decide(get(), info)
+    finished.decision?.charge(1)
     await finished.finish(new Response('mine')).text()
     expect(await used()).toBe(0)
   })
+})
+
+it('charges units added after the response at once', async () => {
+  const { options, used } = counted({ name: 'late', limit: 10, window: '1m' })
+  const { decision, finish } = await rateLimit(options).decide(get(), info)
+  finish(hello())
+  decision?.charge(3)
+  await until('the units are charged', async () => (await used()) === 4)
 })
 
 describe('the options of rateLimit', () => {

@@ -1,17 +1,18 @@
 import { fieldsOn, setFields } from '@sluice/http'
 import { FetchContext } from './adapter/index.ts'
+import type { FetchCall } from './options.ts'
 
-/** A request of fetch at one limiter. */
-export class WebContext<Info extends object> extends FetchContext<[request: Request, info: Info]> {
+/** A fetch request at one limiter. */
+export class WebContext<Info extends object> extends FetchContext<FetchCall<Info>> {
   protected readonly info: Info = this.asked[1]
   protected headers: Headers = new Headers()
 
-  /** Adds the fields to a copy: the response may be sent again, or its headers may be fixed. */
+  /** Adds the fields to a copy: the response may be reused, or its headers may be immutable. */
   override finish(response: Response): Response {
     if (typeof response?.headers?.get !== 'function') {
       throw new TypeError(`a handler must return a Response, but it returned ${String(response)}`)
     }
-    // An error of the network, and a change of protocols: there are no copies of them.
+    // A network error or a protocol upgrade: neither can be copied.
     if (response.status < 200) return super.finish(response)
     const ours = this.headers
     const headers = new Headers(response.headers)

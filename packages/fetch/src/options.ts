@@ -2,24 +2,21 @@ import type { GuardOptions, RequestDecision, RequestKeys } from '@sluice/http'
 import { requestKeys } from '@sluice/http'
 import type { FetchInfo, FetchOptions, FetchReply } from './adapter/index.ts'
 
-/**
- * Answers requests. `decision` is that of the limiter around it; `undefined` when the request was
- * skipped.
- */
-export type FetchHandler<Info> = FetchReply<
-  [request: Request, info: Info],
-  RequestDecision | undefined
->
+/** The arguments of a fetch handler. */
+export type FetchCall<Info> = [request: Request, info: Info]
 
-/** Replies to a refused request. The fields are added to its response. */
-export type RateLimitHandler<Info = FetchInfo> = FetchReply<[request: Request, info: Info]>
+/** Handles a request. `decision` comes from the limiter; `undefined` if it was skipped. */
+export type FetchHandler<Info> = FetchReply<FetchCall<Info>, RequestDecision | undefined>
+
+/** Replies to a refused request. The headers are added to its response. */
+export type RateLimitHandler<Info = FetchInfo> = FetchReply<FetchCall<Info>>
 
 /** Options of `rateLimit`. */
 export type RateLimitOptions<Info = FetchInfo> = GuardOptions<Request, RateLimitHandler<Info>> &
-  FetchOptions<[request: Request, info: Info]> & {
+  FetchOptions<FetchCall<Info>> & {
     /**
-     * Route of the handler, such as `POST /login`. Policies without a name count separately for
-     * this route, which the key `route()` returns. @default the whole application
+     * The handler's route, such as `POST /login`. Unnamed policies count separately for this
+     * route, and the key `route()` returns it. @default the whole application
      */
     route?: string | undefined
   }

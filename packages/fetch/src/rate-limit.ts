@@ -2,27 +2,26 @@ import type { Handler, Limiting, RequestDecision } from '@sluice/http'
 import { invalid, routeScope, withLimiter } from '@sluice/http'
 import { createFetchGuard, type FetchInfo } from './adapter/index.ts'
 import { WebContext } from './context.ts'
-import type { FetchHandler, RateLimitOptions } from './options.ts'
+import type { FetchCall, FetchHandler, RateLimitOptions } from './options.ts'
 
-/** The decision on one request, for those who answer it themselves. */
+/** One decided request, for code that sends the response itself. */
 export interface FetchPassage {
-  /** `undefined` when the request was skipped. */
+  /** `undefined` if the request was skipped. */
   readonly decision: RequestDecision | undefined
-  /** The answer to a request that ends here; `undefined` if the request continues. */
+  /** The response to a request that ends here; `undefined` if the request continues. */
   readonly answer: Response | undefined
-  /** Makes the response to send, with the fields, and settles the request when its body ends. */
+  /** Adds the headers to a response, and settles the request when its body ends. */
   finish(response: Response): Response
-  /** Settles the request where there is no response: its handler failed. */
+  /** Settles a request whose handler failed. */
   fail(): void
 }
 
-export interface RateLimit<Info extends object = FetchInfo>
-  extends Limiting<[request: Request, info: Info]> {
+export interface RateLimit<Info extends object = FetchInfo> extends Limiting<FetchCall<Info>> {
   /** Wraps a handler. */
   (handler: FetchHandler<Info>): (request: Request, info: Info) => Promise<Response>
   /**
-   * Decides on a request.
-   * @throws what a function of the options throws
+   * Decides a request.
+   * @throws what a function in the options throws
    */
   decide(request: Request, info: Info): Promise<FetchPassage>
 }
@@ -33,7 +32,7 @@ export interface RateLimit<Info extends object = FetchInfo>
  * const limited = rateLimit({ limit: 100, window: '1m' })
  * const handler = limited(hello)
  * const answer = await handler(request, { remoteAddress: socket.remoteAddress })
- * @throws SluiceError when an option is unknown, missing or out of range
+ * @throws SluiceError if an option is unknown, missing or out of range
  */
 export function rateLimit<Info extends object = FetchInfo>(
   options: RateLimitOptions<Info>,
@@ -67,7 +66,7 @@ export function rateLimit<Info extends object = FetchInfo>(
 }
 
 /**
- * Serves a handler under a path; `undefined`: it leaves the request alone.
+ * Serves a handler under a path. Returns `undefined` for requests that the handler leaves alone.
  * @example
  * const page = mount(metricsPage, '/metrics')
  * const answer = (await page(request, {})) ?? hello(request)

@@ -36,10 +36,9 @@ export class KoaContext extends FrameworkContext<Context, RateLimitHandler> {
 
   get ip(): string | undefined {
     const { app, ip } = this.native
-    const forwarded = this.header('x-forwarded-for')
-    if (forwarded === undefined) return ip
     // Without a number, Koa trusts every address.
-    return proxyWatch.see(forwarded, ip, app.proxy && (app.maxIpsCount || true))
+    const trust = app.proxy && (app.maxIpsCount || true)
+    return proxyWatch.see(this.header('x-forwarded-for'), ip, trust)
   }
 
   get content(): RequestContent {

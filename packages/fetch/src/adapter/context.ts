@@ -17,7 +17,7 @@ type FetchPlace<Asked extends readonly unknown[]> = Pick<FetchOptions<Asked>, 'a
   readonly scope?: string | undefined
 }
 
-/** One request of fetch at one limiter. An adapter extends it by the details of its framework. */
+/** One fetch request at one limiter. An adapter adds the details of its framework. */
 export abstract class FetchContext<
   Asked extends readonly [native: object, ...more: unknown[]],
 > extends GuardedContext<Asked[0], FetchReply<Asked>> {
@@ -33,7 +33,7 @@ export abstract class FetchContext<
   protected readonly asked: Asked
   readonly #request: Request
   readonly #place: FetchPlace<Asked>
-  /** Ends the response, once. `undefined`: the client left before that. */
+  /** Ends the response, once. `undefined`: the client disconnected first. */
   #end: (status: number | undefined) => void = () => undefined
   readonly #ended = new Promise<number | undefined>((resolve) => {
     this.#end = resolve
@@ -51,7 +51,7 @@ export abstract class FetchContext<
 
   protected abstract readonly info: FetchInfo | undefined
 
-  /** The fields to set, and later those of the response. They may be replaced meanwhile. */
+  /** The fields to set, later those of the response. A subclass may replace the object. */
   protected abstract readonly headers: Headers
 
   get route(): string | undefined {
@@ -61,8 +61,7 @@ export abstract class FetchContext<
   get ip(): string | undefined {
     const { addressOf } = this.#place
     if (addressOf) return addressOf(...this.asked)
-    const forwarded = this.header('x-forwarded-for')
-    return forwarded === undefined ? this.peer : proxyWatch.see(forwarded, this.peer, false)
+    return proxyWatch.see(this.header('x-forwarded-for'), this.peer, false)
   }
 
   get peer(): string | undefined {
@@ -86,20 +85,11 @@ export abstract class FetchContext<
   /** For queues, which run on Node only. */
   get content(): RequestContent {
     const { body, bodyUsed } = this.#request
-    const chunks = () => (bodyUsed ? this.readAgain() : (body ?? []))
-    let stream: RequestContent['stream'] | undefined
-    return {
-      url: this.#target,
-      parsed: undefined,
-      get stream() {
-        // Not imported, so that this file loads where there is no Node.
-        stream ??= globalThis.process.getBuiltinModule('node:stream').Readable.from(chunks())
-        return stream
-      },
-    }
+    const stream = () => (bodyUsed ? this.readAgain() : (body ?? []))
+    return { url: this.#target, parsed: undefined, stream }
   }
 
-  /** The body that other code has read, where the framework keeps it. */
+  /** Returns a body that other code has read, if the framework keeps it. */
   protected readAgain(): AsyncIterable<Uint8Array> {
     throw new Error('the body of the request was read before it could be queued')
   }
@@ -117,7 +107,7 @@ export abstract class FetchContext<
     this.info?.waitUntil?.(work)
   }
 
-  /** Has the length of the body, also in the answer to a HEAD. */
+  /** Sends the Content-Length of the body, for HEAD too. */
   send(status: number, { contentType, text }: ResponseBody): void {
     const length = new TextEncoder().encode(text).length
     this.headers.set('Content-Type', contentType)
@@ -132,8 +122,8 @@ export abstract class FetchContext<
   }
 
   /**
-   * Decides on the request, and answers it if it goes no further.
-   * @throws what a function of the user throws, always an object
+   * Decides the request. Returns the response if the request ends here.
+   * @throws what a user function throws, always as an object
    */
   async decide(guard: Guard<Asked[0], FetchReply<Asked>>): Promise<Response | undefined> {
     try {
@@ -142,7 +132,7 @@ export abstract class FetchContext<
       this.fail()
       throw error
     }
-    // nginx's status for a client that left before the answer. No client reads it.
+    // nginx's status for a client that disconnected early; nobody reads it.
     return this.#answer ?? new Response(null, { status: 499 })
   }
 
@@ -152,18 +142,18 @@ export abstract class FetchContext<
     hideOnRedirect(this, status)
     const isWatched = this.#isHolding && this.method !== 'HEAD'
     const sent = body && isWatched ? watchedBody(body, status, this.#end) : body
-    // An error of the network has no status.
+    // A network error has no status.
     if (sent === body) this.#end(status || undefined)
     if (sent === body && headers === response.headers) return response
     return new Response(sent, { status, statusText, headers })
   }
 
-  /** Settles what the request holds, without a response: its handler failed. */
+  /** Settles a request whose handler failed. */
   fail(): void {
     this.#end(500)
   }
 
-  /** Returns the response of a handler mounted at a path, or `undefined` for other requests. */
+  /** Returns the response of a mounted handler; `undefined` if it leaves the request alone. */
   async answerBy(handler: Handler<Request>, prefix: string): Promise<Response | undefined> {
     const reply = await mountedReply(handler, { native: this.#request, request: this }, prefix)
     return reply && new Response(reply.body ?? null, reply)

@@ -1,4 +1,4 @@
-// The kit of adapters for frameworks over fetch: it imports nothing of Node.
+// The kit for adapters of fetch frameworks. It imports nothing from Node.
 
 export { FetchContext } from './context.ts'
 export { createFetchGuard, type FetchInfo, type FetchOptions, type FetchReply } from './options.ts'

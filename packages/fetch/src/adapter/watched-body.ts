@@ -1,6 +1,6 @@
 /**
- * Watches a body that is sent. Calls `end` with the status once it was read to its end, and with
- * `undefined` once it fails or is cancelled.
+ * Wraps a body to notice its end. Calls `end` with the status after the last chunk, and with
+ * `undefined` if the body fails or is cancelled.
  * @returns the body to send
  */
 export function watchedBody(
@@ -21,17 +21,14 @@ export function watchedBody(
     return reader.cancel(reason)
   }
   const stream = new ReadableStream({ pull, cancel }, { highWaterMark: 0 })
-  // Bound: a closure would keep the reader, and that costs 9 µs for each response.
+  // Bound: a closure would keep the reader, which costs 9 µs per response.
   dropped?.register(stream, end.bind(undefined, status))
   return stream
 }
 
 /**
- * Settles what a body held that other code replaced: nobody reads or cancels it, so the collector
- * of garbage is the only one to notice. Without it a lease would be renewed for ever. Older edge
- * runtimes have no such registry.
+ * Settles requests whose body other code replaced: only the garbage collector notices that, and
+ * leases would be renewed forever. Older edge runtimes have no such registry.
  */
 const dropped =
-  typeof FinalizationRegistry === 'undefined'
-    ? undefined
-    : new FinalizationRegistry<() => void>((settle) => settle())
+  globalThis.FinalizationRegistry && new FinalizationRegistry<() => void>((settle) => settle())

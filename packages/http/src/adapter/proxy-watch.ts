@@ -44,10 +44,11 @@ export class ProxyWatch {
    * @returns the address
    */
   see(
-    forwarded: string | readonly string[],
+    forwarded: string | readonly string[] | undefined,
     address: string | undefined,
     trust: unknown,
   ): string | undefined {
+    if (forwarded === undefined) return address
     const list = String(forwarded)
     if (!trust) warnOnce(untrusted(this.#settings))
     else if (!this.#isDone) this.#count(list, address)

@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream'
-import type { HttpRequest } from '../request/exchange.ts'
+import type { HttpRequest, RequestContent } from '../request/exchange.ts'
 
 /** A body in a form that fits into JSON. */
 export type RequestBody =
@@ -18,16 +18,23 @@ export async function readBody(
 ): Promise<RequestBody> {
   const { content } = request
   if (!content) return { outcome: 'read', value: undefined }
-  if (content.stream.readableDidRead) return parsedBody(content.parsed, maxBytes)
+  const stream = nodeStream(content)
+  if (stream.readableDidRead) return parsedBody(content.parsed, maxBytes)
   if (Number(request.header('content-length') ?? 0) > maxBytes) return { outcome: 'too-large' }
-  if (content.stream.readableEnded) return { outcome: 'read', value: undefined }
-  if (content.stream.destroyed) throw new Error('the connection closed before the body was read')
+  if (stream.readableEnded) return { outcome: 'read', value: undefined }
+  if (stream.destroyed) throw new Error('the connection closed before the body was read')
   const encoding = request.header('content-encoding') ?? 'identity'
-  const bytes = await readBytes(content.stream, maxBytes, timeoutMs)
+  const bytes = await readBytes(stream, maxBytes, timeoutMs)
   if (bytes === 'too-large') return { outcome: bytes }
   if (bytes.length === 0) return { outcome: 'read', value: undefined }
   if (encoding.toLowerCase() !== 'identity') return { outcome: 'encoded' }
   return bodyOf(bytes, request.header('content-type') ?? '')
+}
+
+function nodeStream({ stream }: RequestContent): Readable {
+  if (typeof stream !== 'function') return stream
+  // Not imported: other runtimes have no Node streams.
+  return globalThis.process.getBuiltinModule('node:stream').Readable.from(stream())
 }
 
 function parsedBody(parsed: unknown, maxBytes: number): RequestBody {
@@ -45,12 +52,10 @@ function parsedBody(parsed: unknown, maxBytes: number): RequestBody {
 function bodyOf(bytes: Buffer, contentType: string): RequestBody {
   const [mediaType = ''] = contentType.toLowerCase().split(';')
   if (/^application\/(?:[\w.+-]+\+)?json\s*$/.test(mediaType)) return fromJson(bytes)
-  const isText = mediaType.startsWith('text/') || mediaType.trim() === formMediaType
+  const isText = /^(?:text\/|application\/x-www-form-urlencoded\s*$)/.test(mediaType)
   const value = isText ? textOf(bytes) : undefined
   return value === undefined ? asBase64(bytes) : { outcome: 'read', value }
 }
-
-const formMediaType = 'application/x-www-form-urlencoded'
 
 function fromJson(bytes: Buffer): RequestBody {
   const text = textOf(bytes)

@@ -39,8 +39,8 @@ export interface RequestContent {
   readonly url: string
   /** The body from a body parser, if one has run. */
   readonly parsed: unknown
-  /** The body as a stream. */
-  readonly stream: Readable
+  /** The body as a stream of Node, or a function that returns its chunks. */
+  readonly stream: Readable | (() => AsyncIterable<Uint8Array> | readonly Uint8Array[])
 }
 
 /**
