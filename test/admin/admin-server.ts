@@ -64,6 +64,7 @@ const keys = { user: user(headerOf('x-user')), tenant: tenant(headerOf('x-tenant
 const moreKeys = {
   login: (request: unknown) => `login of ${headerOf('x-user')(request)}`,
   spot: route(),
+  key: keys.tenant,
 }
 
 export type AdminUnderTest = Awaited<ReturnType<typeof startAdmin>>
@@ -99,7 +100,7 @@ export async function startAdmin(options: StartOptions = {}) {
   onTestFinished(() => metrics.close())
   const queue = createQueue({ broker: memoryBroker(), maxDepth: 100, maxAge: '1h' })
   const all = { policies, metrics, queues: [queue], authorize: () => everything, ...admin }
-  const isNamed = policies.file.policies?.some(({ key }) => key === 'login' || key === 'spot')
+  const isNamed = policies.file.policies?.some(({ key }) => String(key) in moreKeys)
   const limits = {
     ...{ policies, store, observers: [metrics], values: { plan: headerOf('x-plan') } },
     keys: isNamed ? { ...keys, ...moreKeys } : keys,

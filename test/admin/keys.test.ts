@@ -305,6 +305,19 @@ penalty: { after: never, key: route }`
   })
 })
 
+it.each(['127.0.0.0/8', '127.0.0.6.6', 'banana'])(
+  'an invalid address is no key: %s',
+  async (ip) => {
+    const { act, look } = await startAdmin({ file: 'penalty: { after: never }' })
+    for (const found of [await look(`ip ${ip}`), await act('block', { key: { ip }, for: '1h' })]) {
+      expect([found.status, found.body.detail]).toEqual([
+        400,
+        `key.ip must be one address, such as '203.0.113.9' (to block a network, set block: { ips: ['10.0.0.0/8'] } in the policy file), but is '${ip}'`,
+      ])
+    }
+  },
+)
+
 it('the audit sink receives each step, and an action that it rejects is not started', async () => {
   const heard: string[] = []
   const auditSink = vi.fn(({ action, phase }) => void heard.push(`${action} ${phase}`))

@@ -73,6 +73,16 @@ describe.each(storeKinds)('policies by the admin API, with a store in %s', (kind
     expect((await policies.status()).kill).toBe('none')
   })
 
+  it('are removed: an override of a key that is named key', async () => {
+    const file = 'policies: [{ name: burst, limit: 5, window: 1h, key: key }]'
+    const started = await startAdmin({ file, store: await emptyStore() })
+    const [target, key] = [{ policy: 'burst', field: 'override' }, { key: 'acme' }]
+    await started.change('changes', { set: [{ ...target, value: { key, limit: 9 } }] })
+    expect(started.policies.state.entries).toHaveLength(1)
+    const { status } = await started.change('changes', { remove: [{ ...target, key }] })
+    expect([status, started.policies.state.entries]).toEqual([200, []])
+  })
+
   it('reject invalid values, also in a dry run, and list legal ones', async () => {
     const started = await startAdmin({ store: await emptyStore() })
     const wrong = [

@@ -179,6 +179,7 @@ describe('the views of the admin API', () => {
     const observers = { ...metrics, onStoreError: () => undefined }
     const limiter = createLimiter({ ...code, observers })
     for (let i = 0; i < 3; i += 1) await limiter.consume('k')
+    expect((await call('GET', 'traffic')).body.fallback).toBe(true)
     const { policies } = (await call('GET', 'live')).body
     const own = policies.find((each: { policy: string }) => each.policy === 'code')
     expect(own).toMatchObject({ allowed: 1, denied: 2, fallback: 3 })

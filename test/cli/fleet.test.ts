@@ -23,7 +23,7 @@ describe.each(storeKinds)('a fleet on %s', (kind) => {
     const { sluice, port } = await startWithDenied()
     const { exitCode, stdout, stderr } = await sluice(['top'], 'viewer')
     expect([exitCode, stderr]).toEqual([0, ''])
-    expect(stdout).toContain(`127.0.0.1:${port}  7 requests, 2 denied since`)
+    expect(stdout).toContain(`127.0.0.1:${port}  7 requests, 2 denied in the last`)
     expect(stdout).toMatch(/^DENIED +± UP TO +SHARE +POLICY +KEY$/m)
     expect(stdout).toMatch(/^ +2 +0 +100% +burst +[\w-]{22}$/m)
     const asked = await sluice(['top', '--by', 'asked', '--window', '1h', '--policy', 'burst'])
@@ -40,7 +40,7 @@ describe.each(storeKinds)('a fleet on %s', (kind) => {
     expect(exitCode).toBe(0)
     expect(stdout).toMatch(/^burst +denied +5 +5 +\d.*m .* 2 \/ 2 \/ 2$/m)
     const unknown = await sluice(['inspect', 'user zoe'])
-    expect(unknown.stdout).toContain('no policy counts it now')
+    expect(unknown.stdout).toContain(': nothing counted now')
     const { digest } = JSON.parse((await sluice(['inspect', 'user ada', '--json'])).stdout)
     // A digest does not tell whose override applies, and Redis keeps no limits.
     const verdict = kind === 'memory' ? 'denied +5 +5' : 'unknown +5 +depends on the request'
@@ -97,7 +97,7 @@ policies:
     expect(raised.stdout).toMatch(/overrides: .*"limit":8,"until":"2.*\nDone/s)
     expect(await visit('ada')).toBe(200)
     const done = await sluice(['block', 'user mallory', '--for', '1h', ...because, '--yes'])
-    expect(done.stdout).toMatch(/is blocked\n.* until \d{4}-\d\d-\d\dT/)
+    expect(done.stdout).toMatch(/^user mallory \(.{22}\): is blocked\n.* until \d{4}-\d\d-\d\dT/)
     expect(await visit('mallory')).toBe(429)
     expect((await sluice(['inspect', 'user mallory'])).stdout).toMatch(/^penalty +blocked/m)
     const lifted = await sluice(['unblock', 'user mallory', ...because, '--yes'])

@@ -60,7 +60,7 @@ describe('the traffic', () => {
     for (let turn = 0; turn < 4; turn += 1) note(turn, 2, false)
     // A report of the other process is still there when the outage begins.
     for (let turn = 4; turn < 40; turn += 1) note(turn, turn === 4 ? 2 : 1, true)
-    expect(history.traffic).toMatchObject({ processes: 1, knownProcesses: 2, fallback: true })
+    expect(history.traffic).toMatchObject({ processes: 1, knownProcesses: 2 })
     const requests = history.traffic?.points.map(([, each]) => each)
     expect(requests?.slice(0, 5)).toEqual([4, 4, 4, null, null])
     expect(requests?.at(-1)).toBeNull()

@@ -30,10 +30,11 @@ export const live: Answering = ({ admin }) => {
   return { ...answer, policies: busiest.slice(0, maxPolicies), policiesInAll: busiest.length }
 }
 
-/** Rates from samples: requesting them takes no sample. */
+/** Rates from samples: requesting them takes no sample. Only `fallback` is of now. */
 export const traffic: Answering = ({ admin }) => {
-  metricsOf(admin)
-  return admin.history?.traffic ?? {}
+  const read = reader(metricsOf(admin).fleetSnapshot().families)
+  const fallback = read('sluice_fallback_active').some(({ value }) => value > 0)
+  return { ...admin.history?.traffic, fallback }
 }
 
 export function liveOf(admin: Pick<Admin, 'instance' | 'metrics' | 'policies'>): Live {

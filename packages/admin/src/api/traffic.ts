@@ -66,7 +66,7 @@ export class TrafficHistory {
   }
 
   /** Returns the counts of the span, and points for all samples. */
-  get traffic(): Traffic | undefined {
+  get traffic(): Omit<Traffic, 'fallback'> | undefined {
     const processes = this.#samples.at(-1)?.processes
     // Counts from a different number of processes cannot be compared, nor first reports after an
     // outage.
@@ -77,7 +77,7 @@ export class TrafficHistory {
     if (!base || !live) return undefined
     const policies = live.policies.map((policy) => ratesOf(policy, base))
     return {
-      ...{ at: live.at, spanMs: live.at - base.at, fallback: live.store.fallback },
+      ...{ at: live.at, spanMs: live.at - base.at },
       ...{ processes: live.processes, knownProcesses: this.#known },
       requests: grown(requestsOf, base, live),
       denied: grown(deniedOf, base, live),

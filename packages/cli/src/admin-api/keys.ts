@@ -20,7 +20,7 @@ export async function keyOf(terminal: Terminal, words: readonly string[]): Promi
 export function describeLookup(found: Lookup, terminal: Terminal): string {
   const style = styleOf(terminal.stdout, terminal)
   const name = found.name === undefined ? found.digest : `${found.name} (${found.digest})`
-  const heading = `${style('bold', onOneLine(name))}${found.found ? '' : ': no policy counts it now'}\n`
+  const heading = `${style('bold', onOneLine(name))}${found.found ? '' : ': nothing counted now'}\n`
   const heads = ['POLICY', 'STATE', '>USED', '>LIMIT', '>RESET', '>RETRY', 'DENIED 1m/10m/1h']
   const otherwise = found.isAway ? '–' : 'depends on the request'
   const rows = found.policies.map((each) => rowOf(each, otherwise))
@@ -45,20 +45,18 @@ function rowOf(state: Lookup['policies'][number], otherwise: string): readonly C
       : allowed
         ? [[`allowed${shadow}`, 'green'], '']
         : [[`${isPenalty ? 'blocked' : 'denied'}${shadow}`, 'red'], retry]
-  return [
-    ...[policy, stateCell, String(used ?? '–'), shownLimit],
-    ...[
-      resetMs === undefined || refillMs !== undefined ? '–' : durationText(resetMs),
-      retryCell,
-      spans,
-    ],
-  ]
+  const reset = resetMs === undefined || refillMs !== undefined ? '–' : durationText(resetMs)
+  return [policy, stateCell, String(used ?? '–'), shownLimit, reset, retryCell, spans]
 }
 
+/** Formats the response for a key as typed; a key from stdin is secret. */
+type Describe = (action: KeyAction, terminal: Terminal, typed: string) => string
+
 /** Formats a response; `would` is for a dry run. */
-export function actionText(would: string, did: string, nothing: string) {
-  return ({ digest, found, dryRun, note, policies }: KeyAction, terminal: Terminal): string => {
-    const heading = styleOf(terminal.stdout, terminal)('bold', onOneLine(digest))
+export function actionText(would: string, did: string, nothing: string): Describe {
+  return ({ digest, found, dryRun, note, policies }, terminal, typed) => {
+    const name = ['-', digest].includes(typed) ? digest : `${typed} (${digest})`
+    const heading = styleOf(terminal.stdout, terminal)('bold', onOneLine(name))
     if (!found) return `${heading}: ${nothing}\n${noteLine(note)}`
     const lines = policies
       .filter((policy) => policy.found || policy.until !== undefined)

@@ -93,7 +93,7 @@ interface KeyCommand<Options, Answer extends TSchema> extends Omit<CliCommand, '
   readonly answer: Answer
   /** Fields of the request, in addition to the key. */
   bodyOf?(options: Options): object
-  describe(answer: Static<Answer>, terminal: Terminal): string
+  describe(answer: Static<Answer>, terminal: Terminal, typed: string): string
 }
 
 /** A command that changes something about one key. */
@@ -113,7 +113,7 @@ function keyCommand<Options, Answer extends TSchema>(
       const body = { key: await keyOf(terminal, words), ...bodyOf?.(options) }
       return act(
         { terminal, api, options },
-        { path, body, answer, describe: (found) => describe(found, terminal) },
+        { path, body, answer, describe: (found) => describe(found, terminal, words.join(' ')) },
       )
     },
   }

@@ -190,7 +190,7 @@ function rates(live: Live, before: Live | undefined): string {
   const [requests, denied] = totalsOf(live)
   if (!before || !isSame) {
     const age = durationText(Math.max(0, live.at - live.since))
-    return `${countText(requests)} requests, ${countText(denied)} denied since ${age}`
+    return `${countText(requests)} requests, ${countText(denied)} denied in the last ${age}`
   }
   const [requestsBefore, deniedBefore] = totalsOf(before)
   const seconds = (live.at - before.at) / 1_000

@@ -1,5 +1,5 @@
 import { type CheckLimiter, invalid, type Policy, SluiceError } from '@sluice/core'
-import { evidenceOf, keyOfIdentity, type LiveGuard } from '@sluice/http'
+import { evidenceOf, ipKey, keyOfIdentity, type LiveGuard } from '@sluice/http'
 import { NamedParts } from '../bind/keys.ts'
 import { overrideFor } from '../bind/overrides.ts'
 import { placedPolicies } from '../file/named-policies.ts'
@@ -81,6 +81,7 @@ export function countsOf(
       const parts = new NamedParts(code)
       const found = keyFor(entry, key, parts)
       if (found === undefined) continue
+      for (const name of given) checkAddress(name, key[name], parts)
       const own = (now.file.overrides ?? []).filter((each) => each.policy === policy.name)
       const override = overrideFor(own, key, parts)
       // An override with additional names may take precedence, unless such requests lack the name.
@@ -101,6 +102,13 @@ export function countsOf(
     }
     return []
   })
+}
+
+/** @throws SluiceError for an invalid address: all of them share one key */
+function checkAddress(name: string, value: unknown, parts: NamedParts<never>): void {
+  if (keyOfIdentity(parts.key(name), String(value)) !== ipKey('')) return
+  const legal = `one address, such as '203.0.113.9' (to block a network, set block: { ips: ['10.0.0.0/8'] } in the policy file)`
+  throw invalid({ option: `key.${name}` }, value, legal)
 }
 
 type Form = string | { readonly all: readonly string[] }

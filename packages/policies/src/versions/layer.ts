@@ -61,10 +61,10 @@ export interface PolicyEdit {
 }
 
 /** Returns the target of an entry: a new entry for a target replaces the previous one. */
-function targetOf({ policy, field, ...rest }: Entry | EntryTarget): string {
-  const value: unknown = Reflect.get(rest, 'value') ?? Reflect.get(rest, 'key')
-  if (field !== 'override') return JSON.stringify([policy, field])
-  const key: unknown = isOptions(value) && 'key' in value ? value.key : value
+function targetOf(target: Entry | EntryTarget): string {
+  const { policy, field } = target
+  if (target.field !== 'override') return JSON.stringify([policy, field])
+  const key: unknown = 'value' in target ? target.value.key : target.key
   return JSON.stringify([policy, field, isOptions(key) ? Object.entries(key).sort() : key])
 }
 
