@@ -41,7 +41,7 @@ async function asked(state: 'up' | 'frozen' | 'down'): Promise<void> {
   await answers('user hugo')
   await answers('Limited in the last two minutes')
   await answers(
-    state === 'down' ? /The store is unavailable, so/ : /Denied by login, for .* more/,
+    state === 'down' ? /The store is unavailable, so/ : /Denied by login for another /,
     'user hugo',
   )
   await answers(/Denials within eleven minutes: login \d+\./)
@@ -76,7 +76,7 @@ it('answers the four questions of an incident while Redis is up', async () => {
 it('answers them while Redis is frozen, and after a reload', async () => {
   const { api, browser, redis, watched } = suite
   await watched.page.getByText('login limit 5 → 4').first().waitFor()
-  await answers(/Denied by login, for .* more/, 'user hugo')
+  await answers(/Denied by login for another /, 'user hugo')
   redis.pause()
   try {
     await asksInVain()

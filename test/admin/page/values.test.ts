@@ -233,7 +233,7 @@ it('has one verdict without a sum, its cause first, and the longest denial', () 
   const words = (...changed: readonly KeyPolicy[]) =>
     verdictOn({ ...known, policies: [...policies.slice(0, 2), ...changed] }).words
   expect(words(penalty)).toBe(
-    'Blocked by penalty, for 4 min more: it blocks after 20 denied requests in 1 min. login denies it, for 14 min more. Denials within eleven minutes: penalty 2,788, login 408.',
+    'Blocked by penalty for another 4 min: it blocks after 20 denied requests in 1 min. login denies it for another 14 min. Denials within eleven minutes: penalty 2,788, login 408.',
   )
   const never: KeyPolicy = { ...of, policy: 'login', allowed: false, denied: {} }
   const both = verdictOn({ ...known, policies: [penalty, never] })

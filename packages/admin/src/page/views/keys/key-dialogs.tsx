@@ -177,7 +177,7 @@ export function RaiseDialog({ label, lookup, windowOf, onDone, onClose }: KeyDia
       </p>
       {still.map((of) => (
         <p key={of.policy} class="toned near">
-          {of.policy} still {of.isPenalty ? 'blocks' : 'denies'} it, {waitOf(of)}.
+          {of.policy} still {of.isPenalty ? 'blocks' : 'denies'} it{waitOf(of)}.
           {of.isPenalty && ' “Raise and unblock” lifts the block as well.'}
         </p>
       ))}

@@ -69,9 +69,9 @@ export function verdictOn({ policies, isAway, inCode }: Lookup): {
     const { policy, isPenalty } = denying
     const waitMs = ({ retryAfterMs = Number.POSITIVE_INFINITY }: KeyPolicy) => retryAfterMs
     const [longest = denying] = others.toSorted((one, other) => waitMs(other) - waitMs(one))
-    const until = `${policy}, ${waitOf(denying)}${because && !isPenalty ? '' : causeOf(denying)}.`
+    const until = `${policy}${waitOf(denying)}${because && !isPenalty ? '' : causeOf(denying)}.`
     const isLonger = waitMs(longest) > waitMs(denying)
-    const then = isLonger ? ` ${longest.policy} denies it, ${waitOf(longest)}.` : ''
+    const then = isLonger ? ` ${longest.policy} denies it${waitOf(longest)}.` : ''
     return {
       tone: 'deny',
       words: `${isPenalty ? 'Blocked' : 'Denied'} by ${until}${then}${because}${also}`,
@@ -95,8 +95,8 @@ export function verdictOn({ policies, isAway, inCode }: Lookup): {
 
 export function waitOf({ retryAfterMs }: KeyPolicy): string {
   return retryAfterMs === undefined
-    ? 'and waiting cannot help'
-    : `for ${duration(retryAfterMs)} more`
+    ? ', and waiting cannot help'
+    : ` for another ${duration(retryAfterMs)}`
 }
 
 /** Describes the cause of a denial. A penalty may block a key manually. */
