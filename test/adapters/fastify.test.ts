@@ -50,7 +50,6 @@ describe('the life of a request', () => {
   })
 
   it.each<[RateLimitPluginOptions, RegExp]>([
-    [{} as never, /no policy: give limit and window/],
     [{ ...two, hook: 'onSend' as never }, /hook must be one of 'onRequest'/],
     [{ ...two, global: 'yes' as never }, /global must be true or false/],
     [{ ...two, hooks: 1 } as never, /Plugin: there is no option 'hooks' \(did you mean 'hook'/],

@@ -5,37 +5,37 @@ import type { FastifyReply, FastifyRequest, HookHandlerDoneFunction } from 'fast
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The decision of the request's last `rateLimitPlugin`; `undefined` when it was skipped. */
+    /** The decision of the request's last `rateLimitPlugin`; `undefined` if it was skipped. */
     rateLimit: RequestDecision | undefined
   }
   interface FastifyInstance {
     /**
-     * Makes a hook of a route or of the not-found handler. Options that are left out are as in the
-     * plugin's; a text is the name of a policy there.
+     * Creates a hook for a route or for the not-found handler. Omitted options come from the
+     * plugin. A string is the name of one of its policies.
      * @example
      * const perUser = { limit: 5, window: '1m', key: user((request) => request.user?.id) }
      * app.get('/orders', { preHandler: [authenticate, app.rateLimit(perUser)] }, orders)
      * app.setNotFoundHandler({ preHandler: app.rateLimit({ limit: 20, window: '1m' }) }, notFound)
-     * @throws SluiceError when an option is unknown, missing or out of range
+     * @throws SluiceError if an option is unknown, missing or out of range
      */
     rateLimit(options?: RouteRateLimitOptions | string): RateLimitHook
-    /** Answers what the plugin's own limits would give a request. Takes nothing. */
+    /** Returns the decision that a request would get from the plugin's limits. Takes nothing. */
     peekRateLimit(request: FastifyRequest, reply: FastifyReply): Promise<Peeked>
   }
   interface FastifyContextConfig {
-    /** Limits of this route in place of the plugin's, or a policy's name; `false`: none. */
+    /** Limits that replace the plugin's on this route, or a policy's name; `false`: no limits. */
     rateLimit?: RouteRateLimitOptions | string | false | undefined
   }
 }
 
-/** Replies to a refused request, as a route's handler does; status and headers are set already. */
+/** Replies to a refused request, like a route handler. Status and headers are already set. */
 export type RateLimitHandler = (
   request: FastifyRequest,
   reply: FastifyReply,
   decision: RequestDecision,
 ) => unknown
 
-/** A hook that limits requests: `onRequest`, `preParsing`, `preValidation` or `preHandler`. */
+/** A hook that limits requests, for `onRequest`, `preParsing`, `preValidation` or `preHandler`. */
 export type RateLimitHook = (
   request: FastifyRequest,
   reply: FastifyReply,
@@ -43,20 +43,20 @@ export type RateLimitHook = (
 ) => void
 
 /**
- * The limits of one route. Options that it leaves out are as in the plugin's; policies of its own
- * replace the plugin's, unless `combine` is 'add'.
+ * The limits of one route. Omitted options come from the plugin; policies replace the plugin's,
+ * unless `combine` is 'add'.
  */
 export type RouteRateLimitOptions = RouteOverride<FastifyRequest, RateLimitHandler>
 
 /** Options of `rateLimitPlugin`. */
 export type RateLimitPluginOptions = GlobalOptions<FastifyRequest, RateLimitHandler> & {
   /**
-   * Hook in which requests are checked. `onRequest` comes before authentication, so that login
-   * attempts are limited too. The others run after all hooks of that name, including those of the
+   * Hook in which requests are checked. `onRequest` runs before authentication, so login attempts
+   * are limited too. The others run after all hooks of the same name, including those of the
    * route. @default 'onRequest'
    */
   hook?: 'onRequest' | 'preParsing' | 'preValidation' | 'preHandler' | undefined
-  /** Limits all requests, not only those that `routes` or `config.rateLimit` name. @default true */
+  /** Limits all requests. `false`: only `routes` and `config.rateLimit` apply. @default true */
   global?: boolean | undefined
 }
 
