@@ -14,7 +14,6 @@ export interface Held {
 export type LeakProtocol = {
   /** Makes some decisions: who made them, the store or something else. */
   ask: { input: undefined; output: 'store' | 'elsewhere' }
-  /** Opens and closes stores, each with a new prefix. */
   reopen: { input: undefined; output: undefined }
   measure: { input: undefined; output: Held }
   /** Closes everything, and gives no answer: the process ends by itself. */

@@ -10,7 +10,6 @@ beforeEach(() => void vi.useFakeTimers({ now: 1_000_000 }))
 afterEach(() => void vi.useRealTimers())
 
 function guarded(options: GuardFields<object> = {}) {
-  // A copy is no memory store for the limiter: it may fail, or answer late.
   const store = { ...memoryStore() }
   const change = vi.spyOn(store, 'change')
   const guard = guardOf({ ...(options.policies ? {} : leases), store, ...options })
