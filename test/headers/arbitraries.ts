@@ -2,7 +2,7 @@ import type { Dialect, PolicyState } from '@sluice/headers'
 import fc from 'fast-check'
 
 export const ietfDialects: readonly Dialect[] = ['draft-11', 'draft-7', 'draft-6']
-export const legacyDialects: readonly Dialect[] = ['legacy', 'legacy-delta']
+export const legacyDialects: readonly Dialect[] = ['legacy', 'legacy-delta', 'legacy-github']
 export const allDialects: readonly Dialect[] = [...ietfDialects, ...legacyDialects]
 
 const printable = fc.string({ unit: 'grapheme-ascii', minLength: 1, maxLength: 40 })
