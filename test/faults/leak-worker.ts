@@ -34,7 +34,6 @@ const limiter = createLimiter({
 })
 process.on('unhandledRejection', (reason) => tellParent(String(reason)))
 answerParent<LeakProtocol>({ ask, reopen, measure, close })
-let opened = 0
 
 /** Some requests at once, for keys that are few, so that what is kept of keys does not look like a leak. */
 async function ask() {
@@ -44,7 +43,7 @@ async function ask() {
 }
 
 async function reopen() {
-  for (const prefix of Array.from({ length: 20 }, () => `leaks-${opened++}`)) {
+  for (const prefix of Array.from({ length: 20 }, () => crypto.randomUUID())) {
     const other = createLimiter({ store: redisStore(redis, { prefix }), limit: 1, window: 1_000 })
     await other.consume('key')
     await other.close()

@@ -71,6 +71,7 @@ for number = 1, size do
       units, is_charge = -units, true
     end
   end
+  -- A lone request was tried above.
   if units and units > 0 and not is_alone then repeat
     if HAS_GRANTS and redis_call('EXISTS', key .. '~') == 1 then break end
     -- DECIDE

@@ -20,8 +20,8 @@ export interface TierTable<Native> {
   readonly [tier: string]: LimitOption<Native>
 }
 
-/** By function, its last request and tier: the policies of a request that share it call it once. */
-const lastBy = new WeakMap<object, { request?: HttpRequest; tier?: MaybePromise<unknown> }>()
+/** By function, the tier of each request: its policies that share the function call it once. */
+const tiersBy = new WeakMap<object, WeakMap<HttpRequest, MaybePromise<unknown>>>()
 
 /**
  * A limit for each tier of clients: whole numbers, `unlimited`, functions, `schedule(…)` or
@@ -43,8 +43,8 @@ export function tiers<Native>(
   // A Map, so that only entries of the table are tiers, and 'toString' is not.
   const finders = new Map(Object.entries(table).map(([tier, limit]) => [tier, finderOf(limit)]))
   const otherwise = finders.get('default') ?? (() => 'default')
-  const last = lastBy.get(tierOf) ?? {}
-  lastBy.set(tierOf, last)
+  const known = tiersBy.get(tierOf) ?? new WeakMap<HttpRequest, MaybePromise<unknown>>()
+  tiersBy.set(tierOf, known)
   const names = quote(Object.keys(table).join(', ')).slice(1, -1)
 
   function finderFor(tier: unknown, report: Report): LimitFinder<Native> {
@@ -64,8 +64,8 @@ export function tiers<Native>(
     declared: declaredBy(Object.hasOwn(table, 'default') ? table.default : undefined),
     largest: largestOf(Object.values(table)),
     find(native, report, request) {
-      if (last.request !== request) Object.assign(last, { request, tier: tierOf(native) })
-      return andThen(last.tier, (tier) => finderFor(tier, report)(native, report, request))
+      if (!known.has(request)) known.set(request, tierOf(native))
+      return andThen(known.get(request), (tier) => finderFor(tier, report)(native, report, request))
     },
   }
 }
