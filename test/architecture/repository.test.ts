@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
+import { errorCodes } from '@sluice/core'
 import { describe, expect, it } from 'vitest'
 import {
   filesUnder,
@@ -173,5 +174,10 @@ describe('the site', () => {
       .map((page) => page.replace(/index$/, ''))
       .filter((page) => !sidebar.includes(`'${page}'`) && !sidebar.includes(`'${page}#`))
     expect(hidden).toEqual([])
+  })
+
+  it('explain every code of errors, and none that does not exist', () => {
+    const explained = [...readText('docs/errors.md').matchAll(/^\| `(\w+)` +\|/gm)]
+    expect(explained.map(([, code]) => code)).toEqual(Object.keys(errorCodes))
   })
 })

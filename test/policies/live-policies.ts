@@ -1,4 +1,4 @@
-import { writeFile } from 'node:fs/promises'
+import { rename, writeFile } from 'node:fs/promises'
 import { memoryStore, type Store } from '@sluice/core'
 import { type RateLimitOptions, rateLimit } from '@sluice/express'
 import { openPolicies } from '@sluice/policies'
@@ -30,6 +30,9 @@ export async function openInTest(
 ) {
   const file = typeof from === 'string' ? await policyFolder(from) : from.file
   const refused: string[] = []
+  // No poll sees half of a text.
+  const write = (text: string) =>
+    writeFile(`${file}.new`, text).then(() => rename(`${file}.new`, file))
   const policies = await openPolicies({
     file,
     store,
@@ -43,12 +46,12 @@ export async function openInTest(
     refused,
     async change(text: string) {
       const before = policies.version
-      await writeFile(file, text)
+      await write(text)
       await until('the new version is in force', () => policies.version !== before)
     },
     async spoil(text: string) {
       const { length } = refused
-      await writeFile(file, text)
+      await write(text)
       await until('the file is refused', () => refused.length > length)
     },
   }

@@ -232,13 +232,31 @@ export const traces: fc.Arbitrary<Trace> = weighted([2, tracesOf(usual)], [1, tr
 /** The same for limits that nobody can count one by one. */
 export const hugeTraces: fc.Arbitrary<Trace> = tracesOf(huge)
 
-/** Units that together leave the whole numbers which doubles hold, in a log that is never empty. */
-export function endlessTrace(): Trace {
-  const policy = policyOf({ name: 'p', limit: 2 ** 47 - 1, window: 64 })
-  const checks = [{ policy, key: 'a', cost: 2 ** 46, limit: policy.limit }]
-  const step = {
-    elapsedMs: 21,
-    requests: [{ op: 'charge', settles: 0, share: 1, checks }],
-  } as const
-  return { startMs: 1_795_195_800_000, policies: [policy], steps: Array(160).fill(step) }
+type ExampleStep = readonly [elapsedMs: number, op: StoreOp, cost: number, limit?: number]
+
+/** Requests of one key. A refund is of the first decision. */
+function exampleOf(options: Omit<PolicyFields, 'name'>, steps: readonly ExampleStep[]): Trace {
+  const policy = policyOf({ name: 'p', ...options })
+  return {
+    startMs: 1_795_195_800_000,
+    policies: [policy],
+    steps: steps.map(([elapsedMs, op, cost, limit = policy.limit]) => ({
+      elapsedMs,
+      requests: [{ op, settles: 0, share: 1, checks: [{ policy, key: 'a', cost, limit }] }],
+    })),
+  }
 }
+
+/** Units that together leave the whole numbers which doubles hold, in a log that is never empty. */
+export const endlessTrace: Trace = exampleOf(
+  { limit: 2 ** 47 - 1, window: 64 },
+  Array(160).fill([21, 'charge', 2 ** 46]),
+)
+
+/** A bucket that is empty earlier than a receipt says, since its limit was raised. */
+export const raisedTrace: Trace = exampleOf({ algorithm: 'token-bucket', limit: 50, window: 100 }, [
+  [0, 'consume', 1, 1],
+  [0, 'consume', 1],
+  [4, 'consume', 1],
+  [0, 'refund', 1],
+])

@@ -2,8 +2,8 @@
 -- leaky-bucket has the same bucket.
 -- Value: [u8 version = 1 or 2] [u32 incarnation] [u48 at ms] [u56 level, units · ms]
 --        [u56 ms when it is empty] [u56 ms until which the key lives]
--- Version 2: the bucket will be empty earlier than its receipts say, since units were given back or
--- the clock was set back. It must then continue in a new incarnation.
+-- Version 2: the bucket will be empty earlier than its receipts say, since units were given back,
+-- the limit was raised or the clock was set back. It must then continue in a new incarnation.
 -- Usual states: usual/token-bucket.lua, which reads and writes the same format.
 define['token-bucket'] = function()
   local PLAIN, SHIFTED, FORMAT, LENGTH = 1, 2, '<BI4I6I7I7I7', 32
@@ -11,7 +11,7 @@ define['token-bucket'] = function()
   -- True if a level drains from `at` to its end, by at least one unit · ms per ms, and the key
   -- lives until then.
   local function is_sound(at, level, ends_at, lives_until)
-    return level <= MAX_SAFE and at < ends_at and ends_at - at <= level and ends_at <= lives_until
+    return level <= MAX_SAFE and at < ends_at and ends_at - at <= level and ends_at <= lives_until and lives_until <= MAX_SAFE
   end
 
   local bucket = {}
@@ -26,7 +26,7 @@ define['token-bucket'] = function()
     -- Its time never goes back: otherwise it would drain twice in the same time.
     local latest = now + policy.window
     if at > latest then
-      at, ends_at, version = latest, latest + ends_at - at, SHIFTED
+      at, ends_at, lives_until, version = latest, latest + ends_at - at, latest + lives_until - at, SHIFTED
       cell.repaired = true
     end
     if now < ends_at then
@@ -38,18 +38,13 @@ define['token-bucket'] = function()
     end
   end
 
-  -- The longest time that a bucket takes to drain.
-  local function longest(policy)
-    return policy.limit > 0 and ceil(policy.capacity / policy.limit) or policy.window
-  end
-
   function bucket.persist(cell, policy)
     local ttl = cell.ends_at - now
     -- With a quarter more TTL than needed, several writes can leave it unchanged. A clock other
     -- than Redis's own may have been set back since, so it then sets the TTL every time.
     if is_server_clock then ttl = ttl + ceil(ttl / 4) end
     -- Receipts may have a later end.
-    if cell.version == SHIFTED then ttl = max(ttl, min(cell.lives_until - now, longest(policy))) end
+    if cell.version == SHIFTED then ttl = max(ttl, cell.lives_until - now) end
     cell.lives_until = now + ttl
     local value = pack(FORMAT, cell.version, cell.incarnation, cell.at, cell.level, cell.ends_at, cell.lives_until)
     write_string(cell.key, value, ttl)
@@ -62,15 +57,18 @@ define['token-bucket'] = function()
   function bucket.take(cell, policy, units)
     local raised = cell.level + units * policy.window
     cell.level = max(cell.level, min(raised, policy.capacity))
-    cell.ends_at = cell.at + ceil(cell.level / policy.limit)
+    local ends_at = cell.at + ceil(cell.level / policy.limit)
+    local is_earlier = ends_at < cell.ends_at
+    cell.ends_at = ends_at
+    if is_earlier then cell.version = SHIFTED end
     if raised > policy.capacity then
       -- Units are lost: the key gets a new incarnation, so that no receipt applies to it, not even
       -- this one.
       cell.incarnation = new_incarnation()
       bucket.persist(cell, policy)
       cell.incarnation = new_incarnation()
-    elseif cell.ends_at <= cell.lives_until and is_server_clock then
-      redis_call('SETRANGE', cell.key, '5', pack('<I6I7I7', cell.at, cell.level, cell.ends_at))
+    elseif not is_earlier and ends_at <= cell.lives_until and is_server_clock then
+      redis_call('SETRANGE', cell.key, '5', pack('<I6I7I7', cell.at, cell.level, ends_at))
     else
       bucket.persist(cell, policy)
     end
@@ -90,7 +88,9 @@ define['token-bucket'] = function()
   end
 
   function bucket.clear(cell, policy)
-    leave_mark(cell, longest(policy))
+    -- The longest time that a bucket takes to drain.
+    local longest = policy.limit > 0 and ceil(policy.capacity / policy.limit) or policy.window
+    leave_mark(cell, max(longest, cell.lives_until - now))
     cell.at, cell.level, cell.ends_at, cell.lives_until, cell.version = now, 0, 0, 0, PLAIN
   end
 

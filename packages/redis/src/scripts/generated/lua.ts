@@ -1626,7 +1626,7 @@ end`,
 'token-bucket': `define['token-bucket'] = function()
 local PLAIN, SHIFTED, FORMAT, LENGTH = 1, 2, '<BI4I6I7I7I7', 32
 local function is_sound(at, level, ends_at, lives_until)
-return level <= MAX_SAFE and at < ends_at and ends_at - at <= level and ends_at <= lives_until
+return level <= MAX_SAFE and at < ends_at and ends_at - at <= level and ends_at <= lives_until and lives_until <= MAX_SAFE
 end
 local bucket = {}
 function bucket.load(cell, key, policy)
@@ -1638,7 +1638,7 @@ local version, incarnation, at, level, ends_at, lives_until = unpack_struct(FORM
 if not is_sound(at, level, ends_at, lives_until) then return reject() end
 local latest = now + policy.window
 if at > latest then
-at, ends_at, version = latest, latest + ends_at - at, SHIFTED
+at, ends_at, lives_until, version = latest, latest + ends_at - at, latest + lives_until - at, SHIFTED
 cell.repaired = true
 end
 if now < ends_at then
@@ -1649,13 +1649,10 @@ else
 cell.incarnation = version == SHIFTED and new_incarnation() or incarnation
 end
 end
-local function longest(policy)
-return policy.limit > 0 and ceil(policy.capacity / policy.limit) or policy.window
-end
 function bucket.persist(cell, policy)
 local ttl = cell.ends_at - now
 if is_server_clock then ttl = ttl + ceil(ttl / 4) end
-if cell.version == SHIFTED then ttl = max(ttl, min(cell.lives_until - now, longest(policy))) end
+if cell.version == SHIFTED then ttl = max(ttl, cell.lives_until - now) end
 cell.lives_until = now + ttl
 local value = pack(FORMAT, cell.version, cell.incarnation, cell.at, cell.level, cell.ends_at, cell.lives_until)
 write_string(cell.key, value, ttl)
@@ -1666,13 +1663,16 @@ end
 function bucket.take(cell, policy, units)
 local raised = cell.level + units * policy.window
 cell.level = max(cell.level, min(raised, policy.capacity))
-cell.ends_at = cell.at + ceil(cell.level / policy.limit)
+local ends_at = cell.at + ceil(cell.level / policy.limit)
+local is_earlier = ends_at < cell.ends_at
+cell.ends_at = ends_at
+if is_earlier then cell.version = SHIFTED end
 if raised > policy.capacity then
 cell.incarnation = new_incarnation()
 bucket.persist(cell, policy)
 cell.incarnation = new_incarnation()
-elseif cell.ends_at <= cell.lives_until and is_server_clock then
-redis_call('SETRANGE', cell.key, '5', pack('<I6I7I7', cell.at, cell.level, cell.ends_at))
+elseif not is_earlier and ends_at <= cell.lives_until and is_server_clock then
+redis_call('SETRANGE', cell.key, '5', pack('<I6I7I7', cell.at, cell.level, ends_at))
 else
 bucket.persist(cell, policy)
 end
@@ -1688,7 +1688,8 @@ cell.version = SHIFTED
 bucket.persist(cell, policy)
 end
 function bucket.clear(cell, policy)
-leave_mark(cell, longest(policy))
+local longest = policy.limit > 0 and ceil(policy.capacity / policy.limit) or policy.window
+leave_mark(cell, max(longest, cell.lives_until - now))
 cell.at, cell.level, cell.ends_at, cell.lives_until, cell.version = now, 0, 0, 0, PLAIN
 end
 function bucket.report(cell)
