@@ -60,8 +60,10 @@ it.each(ways)('the store counts all that was admitted by $way', async ({ late, p
       const waiting: Promise<unknown>[] = []
       const used: Record<string, number> = { a: 0, b: 0 }
       let limit = 1_000
-      let refused = 0
-      let back = 0
+      let [refused, back] = [0, 0]
+      // With async, more may pass than the limit, and the store hears of as much as the limit.
+      const lowest = Math.min(1_000, ...steps.map((one) => ('limit' in one ? one.limit : 1_000)))
+      const most = late === 'grant' ? Infinity : lowest
       for (const one of steps) {
         if ('pass' in one) await vi.advanceTimersByTimeAsync(one.pass)
         if ('trouble' in one) store.moods[late] = one.trouble
@@ -72,14 +74,12 @@ it.each(ways)('the store counts all that was admitted by $way', async ({ late, p
           if (!some) continue
           const { cost = 0 } = some.decision.outcomes[0]?.receipt?.check ?? {}
           used[some.key] = (used[some.key] ?? 0) - cost
-          const refund = Promise.resolve(limiter.refund(some.decision))
           back += cost
-          waiting.push(
-            refund.then((isBack) => {
-              // One of the policies may have refused it.
-              if (!isBack || other) refused += cost
-            }),
-          )
+          const refund = async () => {
+            // One of the policies may refuse it.
+            if (!(await limiter.refund(some.decision)) || other) refused += cost
+          }
+          waiting.push(refund())
         }
         if (!('consume' in one)) continue
         const { consume: times, key, cost } = one
@@ -112,7 +112,7 @@ it.each(ways)('the store counts all that was admitted by $way', async ({ late, p
           limiter.policies.map((each) => checkOf(each, { key })),
         )
         const counted = limits.limit - (outcomes[0]?.remaining ?? 0)
-        expect(counted, key).toBeGreaterThanOrEqual(units)
+        expect(counted, key).toBeGreaterThanOrEqual(Math.min(units, most))
         if (!steps.some((one) => 'trouble' in one))
           expect(counted, key).toBeLessThanOrEqual(units + grants.lapsed + refused)
         if (other) expect(limits.limit - 300 - (outcomes[1]?.remaining ?? 0)).toBe(units)

@@ -62,7 +62,7 @@ import express from 'express'
 ${forward}
 
 export const app = express()
-app.set('trust proxy', 'loopback') // the addresses of your load balancer
+app.set('trust proxy', 1) // one load balancer
 ${limit}
 app.use(limit)
 app.use(async (incoming, response) => {

@@ -20,7 +20,7 @@ export const app = fastify()
 app.decorateRequest('user')
 app.addHook('onRequest', async (request) => {
   // Your authentication.
-  const key = String(request.headers['x-api-key'])
+  const key = String(request.headers['x-api-key'] ?? '')
   request.setDecorator('user', users.get(key))
 })
 
@@ -28,9 +28,8 @@ function userOf(request: FastifyRequest): User | undefined {
   return request.getDecorator('user')
 }
 const account = user((request) => userOf(request)?.id)
-${planOf}await app.register(rateLimitPlugin, {
-  hook: 'preHandler', // after authentication
-${optionsOf(limit).slice(2)})
+// Runs after the hook above.
+${planOf}await app.register(rateLimitPlugin, ${optionsOf(limit)})
 app.get('/items', async () => [])
 `
 

@@ -153,7 +153,7 @@ class AppModule {}
 export const app = await NestFactory.create<NestExpressApplication>(AppModule, {
   bodyParser: false,
 })
-app.set('trust proxy', 'loopback') // the addresses of your load balancer
+app.set('trust proxy', 1) // one load balancer
 `,
     test: (body) => `import { it } from 'node:test'
 import { Controller, Get, Module } from '@nestjs/common'
