@@ -211,19 +211,19 @@ policies:
     const started = await start()
     for (let i = 0; i < 6; i += 1) await started.visit('ada')
     const limit = { key: 'user ada', policy: 'burst', limit: 6 }
-    const until = new Date(Date.now() + 3_600_000).toISOString()
-    const { body } = await started.act('limit', { ...limit, until })
-    expect(body.differences[0].to[0]).toEqual({ ...limit, key: { user: 'ada' }, until })
+    const later = new Date(Date.now() + 3_600_000).toISOString()
+    // One that has expired is no part of the next change.
+    const soon = new Date(Date.now() + 20).toISOString()
+    await started.act('limit', { ...limit, limit: 7, until: soon })
+    await until('it has expired', () => !JSON.stringify(started.policies.file).includes(soon))
+    const { body } = await started.act('limit', { ...limit, until: later })
+    const raised = { ...limit, key: { user: 'ada' }, until: later }
+    expect(body.differences[0].to[0]).toEqual(raised)
     expect((await started.call('GET', 'audit')).body.records[0].changes).toEqual(body.differences)
-    expect(await started.visit('ada')).toBe(200)
-    expect(await started.visit('ada')).toBe(429)
-    const wrong = [
-      { ...limit, until: '2020-01-01T00:00:00Z' },
-      { ...limit, until, key: { user: 'a*' } },
-      { ...limit, until, key: { digest: 'AAAAAAAAAAAAAAAAAAAAAA' } },
-      { ...limit, until, policy: 'nothing' },
-    ]
-    for (const each of wrong) expect((await started.act('limit', each)).status).toBe(400)
+    expect([await started.visit('ada'), await started.visit('ada')]).toEqual([200, 429])
+    const keys = [{ key: { user: 'a*' } }, { key: { digest: 'AAAAAAAAAAAAAAAAAAAAAA' } }]
+    for (const wrong of [{ until: '2020-01-01T00:00:00Z' }, { policy: 'nothing' }, ...keys])
+      expect((await started.act('limit', { ...raised, ...wrong })).status).toBe(400)
   })
 
   it('are identities: a shared route is not', async () => {

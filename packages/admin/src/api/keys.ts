@@ -161,7 +161,7 @@ async function penaltiesOf({ admin, body }: Acting): Promise<Identity> {
   }
   throw new ApiError(
     400,
-    `No penalty counts this key, so a block would have no effect; add penalty: { after: never } to the policy file.`,
+    `No penalty counts this key, so a block would have no effect; set penalty: { after: never } in the policy file, without key or with a key of this kind.`,
     { code: 'SLUICE_PENALTY_MISSING' },
   )
 }

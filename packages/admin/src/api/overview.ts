@@ -87,14 +87,14 @@ export const audit: Answering<Static<typeof schemas.auditQuery>> = async ({
 const maxChanges = 20
 const maxKnown = 200
 
-/** Returns what a version changed. Versions are immutable, so each is compared once. */
+/** Returns what a version changed, as of its time. Versions are immutable: each is compared once. */
 export function versionChanges(): Admin['changesBetween'] {
   const known = new Map<string, readonly Difference[]>()
   return (before, after) => {
     const id = JSON.stringify([before.id, before.at, after.id, after.at])
     const [from, to] = [before.layer.kill, after.layer.kill]
     const kill = from === to ? [] : [{ path: 'kill', from, to, newCount: false }]
-    const fileOf = ({ file, layer, at }: VersionRecord) => effective(file, layer, at)
+    const fileOf = ({ file, layer }: VersionRecord) => effective(file, layer, after.at)
     const found = known.get(id) ?? [...kill, ...differences(fileOf(before), fileOf(after))]
     known.set(id, found.slice(0, maxChanges))
     for (const oldest of known.keys()) if (known.size > maxKnown) known.delete(oldest)

@@ -25,6 +25,8 @@ function State({ of, policies, windowOf }: StatesProps & { of: KeyPolicy }) {
   const isShadow = mode === 'shadow'
   const { span, words } = denialsIn(policies)
   const isBlocked = policies.some(({ isPenalty, allowed }) => isPenalty && allowed === false)
+  const isByHand = isPenalty && of.withinMs === undefined
+  const strikes = isByHand ? 'blocks by hand alone' : 'each denied request is a strike'
   return (
     <li class="stack tight">
       <div class="row apart">
@@ -38,21 +40,23 @@ function State({ of, policies, windowOf }: StatesProps & { of: KeyPolicy }) {
             </Badge>
           )}
         </span>
-        <span>
-          <b>{used === undefined ? '–' : count(used)}</b>
-          <span class="muted">
-            {` ${isPenalty ? 'strikes' : 'units'}`}
-            {limit !== undefined &&
-              ` of ${plain(limit)}${of.capacity === undefined ? windowOf(policy) : ''}`}
-            {of.withinMs !== undefined && ` / ${duration(of.withinMs)}`}
+        {!isByHand && (
+          <span>
+            <b>{used === undefined ? '–' : count(used)}</b>
+            <span class="muted">
+              {` ${isPenalty ? 'strikes' : 'units'}`}
+              {limit !== undefined &&
+                ` of ${plain(limit)}${of.capacity === undefined ? windowOf(policy) : ''}`}
+              {of.withinMs !== undefined && ` / ${duration(of.withinMs)}`}
+            </span>
           </span>
-        </span>
+        )}
       </div>
-      {limit !== undefined && <Meter share={share} label={`${policy}: ${percent(share)} used`} />}
+      {limit !== undefined && !isByHand && (
+        <Meter share={share} label={`${policy}: ${percent(share)} used`} />
+      )}
       <div class="row apart muted small">
-        <span>
-          {isPenalty ? 'each denied request is a strike' : denialWords(of.denied[span], words)}
-        </span>
+        <span>{isPenalty ? strikes : denialWords(of.denied[span], words)}</span>
         <span>{stateWords(of, isBlocked)}</span>
       </div>
     </li>

@@ -30,14 +30,16 @@ const instanceColumns: readonly Column<Instance>[] = [
 export function FleetPanel({ fleet }: { fleet: Polled<Fleet> }) {
   const versions = fleet.data?.versions ?? []
   const all = fleet.data?.instances.length ?? 0
+  const one = versions[0]?.instances ?? all
+  const isAway = fleet.data?.store?.isAway
   return (
     <Panel
       title="Fleet"
       flush
       aside={
         fleet.data && (
-          <Badge tone={versions.length > 1 ? 'near' : 'ok'}>
-            {versions[0]?.instances ?? all} of {all} on one version
+          <Badge tone={isAway || versions.length > 1 ? 'near' : 'ok'}>
+            {isAway ? 'other processes unknown' : `${one} of ${all} on one version`}
           </Badge>
         )
       }

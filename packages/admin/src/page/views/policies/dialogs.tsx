@@ -8,7 +8,7 @@ import { Notice } from '../../parts/basics.tsx'
 import { ChangePreview, usePreview } from '../../parts/change-preview.tsx'
 import { Choice } from '../../parts/forms.tsx'
 import { tell } from '../../parts/toasts.tsx'
-import { killModes } from '../../words/change-words.ts'
+import { killModes, nameOf } from '../../words/change-words.ts'
 import { brief, moment } from '../../words/format.ts'
 
 export interface OpenProps {
@@ -68,7 +68,8 @@ export function RemoveDialog({
   ...props
 }: OpenProps & { remove: readonly EntryToRemove[] }) {
   const fields = remove.map(({ field }) => field).join(' and ')
-  const what = `the ${fields} of ${remove[0]?.policy}`
+  const { policy, key } = remove[0] ?? {}
+  const what = `the ${fields} of ${policy}${key ? ` for ${nameOf(key)}` : ''}`
   return (
     <EditDialog
       {...props}

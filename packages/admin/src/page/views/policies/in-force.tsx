@@ -79,16 +79,7 @@ export function InForce({
       look: 'act',
       cell: (policy) => {
         const remove = valuesOf(policy, entries).map(({ policy, field }) => ({ policy, field }))
-        const button = (verb: string, dialog: Opened) => (
-          <Button
-            look="plain"
-            little
-            label={`${verb} ${policy.name}`}
-            onClick={() => onOpen(dialog)}
-          >
-            {verb}
-          </Button>
-        )
+        const button = openButton(onOpen, policy.name)
         return (
           mayChange && (
             <>
@@ -118,6 +109,13 @@ export function InForce({
     </Panel>
   )
 }
+
+/** Returns what makes the buttons of a row. */
+const openButton = (onOpen: ListProps['onOpen'], row: string) => (verb: string, dialog: Opened) => (
+  <Button look="plain" little label={`${verb} ${row}`} onClick={() => onOpen(dialog)}>
+    {verb}
+  </Button>
+)
 
 function valuesOf({ name }: Policy, entries: readonly Entry[]): readonly Entry[] {
   return entries.filter(({ policy, field }) => policy === name && field !== 'override')
@@ -177,19 +175,10 @@ export function Overrides({
       look: 'act',
       cell: ({ policy, key, origin }) =>
         mayChange &&
-        origin === 'change' && (
-          <Button
-            look="plain"
-            little
-            onClick={() =>
-              onOpen((props) => (
-                <RemoveDialog {...props} remove={[{ policy, field: 'override', key }]} />
-              ))
-            }
-          >
-            Undo
-          </Button>
-        ),
+        origin === 'change' &&
+        openButton(onOpen, nameOf(key))('Undo', (props) => (
+          <RemoveDialog {...props} remove={[{ policy, field: 'override', key }]} />
+        )),
     },
   ]
   return (
