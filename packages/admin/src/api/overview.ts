@@ -87,7 +87,7 @@ export const audit: Answering<Static<typeof schemas.auditQuery>> = async ({
 const maxChanges = 20
 const maxKnown = 200
 
-/** Returns what a version changed, as of its time. Each is compared once, since it never changes. */
+/** Returns what a version changed, as of its time. Each is compared once: it never changes. */
 export function versionChanges(): Admin['changesBetween'] {
   const known = new Map<string, readonly Difference[]>()
   return (before, after) => {
