@@ -22,7 +22,7 @@ const sections: { readonly [title: string]: readonly Link[] } = {
     ['GraphQL by complexity', '/recipes#graphql-by-complexity'],
     ['Keys: who is counted', '/keys'],
     ['Limits: what to count', '/limits'],
-    ['Routes, and many limits', '/routes'],
+    ['Routes and several limits', '/routes'],
     ['Queues', '/queues'],
     ['Calls to a third party', '/outbound'],
     ['Clients', '/clients'],

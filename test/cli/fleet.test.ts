@@ -29,7 +29,7 @@ describe.each(storeKinds)('a fleet on %s', (kind) => {
     const asked = await sluice(['top', '--by', 'asked', '--window', '1h', '--policy', 'burst'])
     expect(asked.stdout).toMatch(/^ +7 +0 +100% +burst/m)
     const near = await sluice(['top', '--near'], 'viewer')
-    expect(near.stdout).toMatch(/OF LIMIT +DENIED IN 1H +POLICY +KEY\n +\d+% +2 +burst/)
+    expect(near.stdout).toMatch(/OF USUAL LIMIT +DENIED IN 1H +POLICY +KEY\n +\d+% +2 +burst/)
     const { live, top } = JSON.parse((await sluice(['top', '--json'])).stdout)
     expect([live.requests.denied, top.lists[0].keys[0].count]).toEqual([2, 2])
   })

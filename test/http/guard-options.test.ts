@@ -35,7 +35,7 @@ it.each<Wrong>([
     /^rateLimit: there is no option 'statusMessage'; the closest are 'message', 'statusCode'; all options are listed in https:\/\/sluice-js\.github\.io\/sluice\/options\.html$/,
     unknown,
   ],
-  [{ ...good, imit: 1 }, /\(did you mean 'limit'\?\)$/, unknown],
+  [{ ...good, skipOnError: true }, /\(did you mean 'failureMode'\?\)$/, unknown],
   [{ ...good, onDecision: () => 1 }, /\(did you mean 'observers'\?\)$/, unknown],
   [{ ...good, zebra: 1 }, /^rateLimit: .*no option 'zebra'; all options are listed/, unknown],
   [{ ...good, trustProxy: 1 }, proxies, unknown],

@@ -27,7 +27,7 @@ describe('the penalty of a guard', () => {
     const guard = guardOf({ ...quota, penalty })
     for (const scope of ['a', 'b', 'c', 'a', 'b', 'c']) await guard.check(exchange({}, scope))
     const { decision } = now(await guard.check(exchange({}, 'd')))
-    expect(decision?.outcomes).toMatchObject([{ allowed: true }, { allowed: false }])
+    expect(decision).toMatchObject({ limit: 1, remaining: 0, outcomes: [{}, { allowed: false }] })
   })
 
   it('is shared with its routes, which are created on first use', async () => {

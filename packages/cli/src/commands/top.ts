@@ -104,7 +104,7 @@ async function showNear(
 ): Promise<ExitCode> {
   const { body } = await api.ask('near', { answer: nearAnswer })
   const lines = table(
-    ['>OF LIMIT', '>DENIED IN 1H', 'POLICY', 'KEY'],
+    ['>OF USUAL LIMIT', '>DENIED IN 1H', 'POLICY', 'KEY'],
     body.identities.map(({ policy, mode, digest, name, denied, share }) => [
       share === undefined ? '–' : shareText(share, 1),
       countText(denied),

@@ -12,9 +12,12 @@ export type DecisionSource = 'store' | 'fallback' | 'open' | 'closed' | 'shed'
 /** The answer for a request. A denial is a value, never thrown. */
 export interface Decision {
   readonly allowed: boolean
-  /** The limit of the policy that stops the client first; `undefined` without outcomes. */
+  /**
+   * The limit of the policy that stops the client first, or, during a block, of the first policy;
+   * `undefined` without outcomes.
+   */
   readonly limit?: number | undefined
-  /** The remaining units of this policy; `undefined` if unknown. */
+  /** The remaining units of this policy, and 0 during a block; `undefined` if unknown. */
   readonly remaining?: number | undefined
   /**
    * One per enforced policy, in configuration order, the penalty last; none if no policy was
@@ -45,8 +48,16 @@ export function decisionOf(
     if (!outcome.allowed) allowed = false
   }
   if (!allowed) delayMs = 0
-  const { limit, remaining } = outcomes[bindingIndex(outcomes, checks)] ?? {}
+  const binding = outcomes[bindingIndex(outcomes, checks)]
+  // The number of strikes that lead to a block is no limit of the client.
+  const isBlock = !allowed && binding !== undefined && countsStrikes(binding)
+  const limit = (isBlock ? outcomes[0] : binding)?.limit
+  const remaining = isBlock ? 0 : binding?.remaining
   return { allowed, limit, remaining, outcomes, retryAfterMs, delayMs, source }
+}
+
+function countsStrikes({ policy }: Outcome): boolean {
+  return algorithmOf(policy).counts === 'strikes'
 }
 
 /**
@@ -105,8 +116,9 @@ export function bindingIndex(
 }
 
 /** Returns how many further requests pass. No client can use up strikes. */
-function passesOf({ policy, remaining }: Outcome, check: Pick<Check, 'cost'> | undefined): number {
-  const isUnbounded = remaining === undefined || algorithmOf(policy).counts === 'strikes'
+function passesOf(outcome: Outcome, check: Pick<Check, 'cost'> | undefined): number {
+  const { remaining } = outcome
+  const isUnbounded = remaining === undefined || countsStrikes(outcome)
   return isUnbounded ? Number.MAX_VALUE : Math.floor(remaining / Math.max(1, check?.cost ?? 1))
 }
 

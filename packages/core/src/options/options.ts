@@ -157,21 +157,24 @@ const frameworkTrust =
   "fastify({ trustProxy: '<address of the proxy>' }), app.proxy in Koa"
 
 /** Option names of other limiters, with Sluice's names. */
-const misnomers: ReadonlyMap<string, string> = new Map([
-  ['max', 'limit'],
-  ['githubExtras', 'headers'],
-  ['points', 'limit'],
-  ['windowMs', 'window'],
-  ['timeWindow', 'window'],
-  ['duration', 'window'],
-  ['keyGenerator', 'key'],
-  ['standardHeaders', 'headers'],
-  ['legacyHeaders', 'headers'],
-  ['allowList', 'allow'],
-  ['whitelist', 'allow'],
-  ['blockList', 'block'],
-  ['blacklist', 'block'],
-])
+const misnomers: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    limit: 'max points',
+    window: 'windowMs timeWindow duration ttl',
+    key: 'keyGenerator getTracker',
+    name: 'identifier',
+    headers: 'githubExtras standardHeaders legacyHeaders enableDraftSpec addHeaders',
+    allow: 'allowList whitelist',
+    block: 'blockList blacklist',
+    store: 'redis cache storeClient',
+    message: 'errorResponseBuilder errorMessage',
+    penalty: 'ban blockDuration exponentialBackoff',
+    profiles: 'groupId',
+    chargeWhen: 'skipSuccessfulRequests',
+    refundWhen: 'skipFailedRequests',
+    failureMode: 'passOnStoreError skipOnError',
+  }).flatMap(([name, theirs]) => theirs.split(' ').map((word) => [word, name] as const)),
+)
 
 /** Returns whether two names start alike, have the same letters, or differ in one letter. */
 function isNear(name: string, field: string): boolean {
