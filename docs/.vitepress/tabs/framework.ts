@@ -32,7 +32,7 @@ async function isRight(login: unknown): Promise<boolean> {
   return Object(login).password === 'correct horse battery staple'
 }
 
-/** One spelling for each account. */
+/** Normalises the name of the account. */
 function accountOf(login: unknown): string | undefined {
   const { name } = Object(login)
   return typeof name === 'string' ? name.trim().toLowerCase() : undefined

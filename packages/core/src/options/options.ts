@@ -161,7 +161,7 @@ const misnomers: ReadonlyMap<string, string> = new Map(
   Object.entries({
     limit: 'max points',
     window: 'windowMs timeWindow duration ttl',
-    key: 'keyGenerator getTracker',
+    key: 'keyGenerator getTracker ipv6Subnet',
     name: 'identifier',
     headers: 'githubExtras standardHeaders legacyHeaders enableDraftSpec addHeaders',
     allow: 'allowList whitelist',

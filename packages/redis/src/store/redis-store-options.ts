@@ -25,8 +25,8 @@ export type Clock = 'server' | 'client' | (() => number)
 /** Options of `redisStore`. */
 export interface RedisStoreOptions {
   /**
-   * Prefix of all keys: 1 to 64 characters from `A-Z a-z 0-9 . _ : -`. Braces are rejected: in a
-   * Cluster, they would put all keys on one node.
+   * Prefix of all keys, one for each application: 1 to 64 characters from `A-Z a-z 0-9 . _ : -`.
+   * Braces are rejected: in a Cluster, they would put all keys on one node.
    * @default 'sluice'
    */
   prefix?: string | undefined
