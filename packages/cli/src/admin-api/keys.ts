@@ -8,7 +8,7 @@ import { type Cell, table } from '../terminal/text.ts'
 import type { KeyAction, Lookup } from './answers.ts'
 
 export const keyNotes = `A key has the syntax of the admin API: user ada, ip 203.0.113.9, tenant acme, user ada for a combined
-key, or a digest. Use - to read a secret key from stdin.`
+key, or (not to raise) a digest. Use - to read a secret key from stdin.`
 
 export async function keyOf(terminal: Terminal, words: readonly string[]): Promise<string> {
   const isFromStdin = words.length === 1 && words[0] === '-'

@@ -51,7 +51,7 @@ export const raise: CliCommand = keyCommand({
   usage: 'raise <key...>',
   summary: 'Give a key a different limit for a time',
   notes:
-    'The limit is an override that expires. It replaces an earlier one. To end it, use --for 5s. A digest is not enough.',
+    'The limit is an override that expires. It replaces an earlier one. To end it, use --for 5s.',
   examples: [
     ['sluice raise user ada --policy burst --limit 20 --for 1h --reason launch', 'asks first'],
   ],

@@ -140,7 +140,8 @@ function suggestion(field: string, known: readonly string[]): string {
     .filter((name) => wordsOf(name).some((word) => words.includes(word)))
     .slice(0, 3)
     .map((name) => `'${name}'`)
-  return closest.length === 0 ? `; ${listed}` : `; the closest are ${closest.join(', ')}; ${listed}`
+  if (closest.length === 0) return `; ${listed}`
+  return `; the closest ${closest.length === 1 ? 'is' : 'are'} ${closest.join(', ')}; ${listed}`
 }
 
 /** Splits a camel-case name into lower-case words, without common ones. */
@@ -162,7 +163,7 @@ const misnomers: ReadonlyMap<string, string> = new Map(
     limit: 'max points',
     window: 'windowMs timeWindow duration ttl',
     key: 'keyGenerator getTracker ipv6Subnet',
-    name: 'identifier',
+    name: 'identifier keyPrefix',
     headers: 'githubExtras standardHeaders legacyHeaders enableDraftSpec addHeaders',
     allow: 'allowList whitelist',
     block: 'blockList blacklist',

@@ -48,8 +48,10 @@ export class OutageWatch {
     this.#shared = shared
   }
 
+  /** False once all keys have returned, even if no request has noticed. */
   get isUnderWay(): boolean {
-    return this.#since !== undefined
+    const endMs = this.#ramp ? this.#ramp.startMs + this.#ramp.durationMs : Number.POSITIVE_INFINITY
+    return this.#since !== undefined && monotonicMs() < endMs
   }
 
   /** True if the store may be called, and may count what it missed. */

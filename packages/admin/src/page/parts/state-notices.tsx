@@ -29,9 +29,9 @@ export function StateNotices() {
           <p>
             <strong>The store is unavailable.</strong> Each process enforces its share of each limit
             by itself, and reports it to the store later
-            {keysOwed > 0 && ` (${count(keysOwed)} keys so far)`}. Policies with the failure mode
-            “open” let everything pass, and “closed” ones refuse it. Nothing can be changed
-            meanwhile.
+            {keysOwed > 0 && ` (${count(keysOwed)} ${keysOwed === 1 ? 'key' : 'keys'} so far)`}.
+            Policies with the failure mode “open” let everything pass, and “closed” ones refuse it.
+            Nothing can be changed meanwhile.
           </p>
         </Notice>
       )}

@@ -77,7 +77,7 @@ export function RemoveDialog({
       label="Undo"
       path="policies/changes"
       body={{ remove }}
-      done={() => `T${what.slice(1)} is that of the file again.`}
+      done={() => `Undone: ${what}.`}
     >
       <p>The file's value applies again.</p>
     </EditDialog>
