@@ -11,7 +11,7 @@ import { RateLimitModule, type RateLimitModuleOptions } from '@sluice/nest'
 import { Hono, type MiddlewareHandler } from 'hono'
 import { HTTPException } from 'hono/http-exception'
 import Koa from 'koa'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { until } from '../support/until.ts'
 import { counted, inFlight } from './counted.ts'
 import { portOf } from './drivers/driver.ts'
@@ -44,23 +44,20 @@ describe('a limiter of Hono', () => {
   it('passes a protocol upgrade through unchanged, and ends its lease', async () => {
     const { options, used } = counted(inFlight)
     const response = upgraded()
-    const headers = { upgrade: 'websocket' }
     const app = new Hono().use(rateLimit(options)).get('/', () => response)
-    expect(await app.request('/', { headers }, env)).toBe(response)
+    expect(await app.request('/', { headers: { upgrade: 'websocket' } }, env)).toBe(response)
     expect(await used()).toBe(0)
   })
 
   it('keeps its headers if middleware replaces the response', async () => {
-    const app = new Hono().use(replacing)
-    app.use(rateLimit(one)).get('/', (c) => c.text('hello'))
+    const app = new Hono().use(replacing, rateLimit(one)).get('/', (c) => c.text('hello'))
     const found = await app.request('/', {}, env)
     expect([found.headers.get('ratelimit'), found.headers.get('x-other')]).toEqual([spent, '1'])
   })
 
   it('ends a lease if outer middleware replaces the response', async () => {
     const { options, used } = counted(inFlight)
-    const app = new Hono().use(replacing)
-    app.use(rateLimit(options)).get('/', (c) => c.text('hello'))
+    const app = new Hono().use(replacing, rateLimit(options)).get('/', (c) => c.text('hello'))
     const server = createAdaptorServer({ fetch: app.fetch, overrideGlobalObjects: false }) as Server
     const port = await portOf(server.listen(0, '127.0.0.1'))
     expect(await (await fetch(`http://127.0.0.1:${port}/`)).text()).toBe('other')
@@ -127,10 +124,13 @@ describe('a limiter of Hono', () => {
 
 describe('a limiter of fetch', () => {
   it('passes a protocol upgrade through unchanged, and ends its lease', async () => {
+    const { Request, Response } = globalThis
+    onTestFinished(() => void Object.assign(globalThis, { Request, Response }))
+    createAdaptorServer({ fetch: () => Response.error() }) // Replaces Response with its own.
     const { options, used } = counted(inFlight)
     const response = upgraded()
-    const found = await fetchLimit(options)(() => response)(new Request('http://a/'), info)
-    expect(found).toBe(response)
+    const limited = fetchLimit(options)(() => response)
+    expect(await limited(new Request('http://a/'), info)).toBe(response)
     expect(await used()).toBe(0)
   })
 

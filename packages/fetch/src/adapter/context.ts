@@ -137,15 +137,15 @@ export abstract class FetchContext<
   }
 
   /** Returns the response to send, and settles the request when its body ends. */
-  finish(response: Response, headers: Headers = response.headers): Response {
+  finish(response: Response, headers?: Headers): Response {
     const { body, status, statusText } = response
     hideOnRedirect(this, status)
     const isWatched = this.#isHolding && this.method !== 'HEAD'
     const sent = body && isWatched ? watchedBody(body, status, this.#end) : body
     // A network error has no status.
     if (sent === body) this.#end(status || undefined)
-    if (sent === body && headers === response.headers) return response
-    return new Response(sent, { status, statusText, headers })
+    if (sent === body && !headers) return response
+    return new Response(sent, { status, statusText, headers: headers ?? response.headers })
   }
 
   /** Settles a request whose handler failed. */
