@@ -129,8 +129,7 @@ describe('a limiter of fetch', () => {
     createAdaptorServer({ fetch: () => Response.error() }) // Replaces Response with its own.
     const { options, used } = counted(inFlight)
     const response = upgraded()
-    const limited = fetchLimit(options)(() => response)
-    expect(await limited(new Request('http://a/'), info)).toBe(response)
+    expect(await fetchLimit(options)(() => response)(new Request('http://a/'), info)).toBe(response)
     expect(await used()).toBe(0)
   })
 

@@ -233,8 +233,7 @@ function noteOn(counted: readonly CountedKey[]): { readonly note: string } | und
 
 /** Returns `undefined` while the store is unavailable: a look-up then returns local state. */
 async function peekUnlessAway(admin: Admin, counted: readonly CountedKey[]) {
-  const { isAway = false, breaker } = admin.storeHealth() ?? {}
-  if (isAway && breaker !== 'closed') return undefined
+  if (admin.storeHealth()?.isAway) return undefined
   return peek(counted).catch((error: unknown) => {
     if (error instanceof ApiError && error.status === 503) return undefined
     throw error

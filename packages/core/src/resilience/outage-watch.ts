@@ -41,7 +41,7 @@ export class OutageWatch {
   readonly #shared: StoreParts
   #since: number | undefined
   /** The gradual return of traffic: a growing share of the keys. Each key returns once. */
-  #ramp: { readonly startMs: number; readonly durationMs: number } | undefined
+  #ramp: { readonly startMs: number; readonly endMs: number } | undefined
   #decisions = 0
 
   constructor(shared: StoreParts) {
@@ -50,8 +50,7 @@ export class OutageWatch {
 
   /** False once all keys have returned, even if no request has noticed. */
   get isUnderWay(): boolean {
-    const endMs = this.#ramp ? this.#ramp.startMs + this.#ramp.durationMs : Number.POSITIVE_INFINITY
-    return this.#since !== undefined && monotonicMs() < endMs
+    return this.#since !== undefined && !(this.#ramp && monotonicMs() >= this.#ramp.endMs)
   }
 
   /** True if the store may be called, and may count what it missed. */
@@ -69,10 +68,12 @@ export class OutageWatch {
     if (this.#since === undefined) return true
     const nowMs = monotonicMs()
     if (!this.#ramp) return this.breaker.probe(nowMs)
-    const { startMs, durationMs } = this.#ramp
-    const elapsedMs = nowMs - startMs
-    if (elapsedMs >= durationMs) this.#end(caller, nowMs)
-    return elapsedMs >= durationMs || fractionOf(checks[0]?.key ?? '') < elapsedMs / durationMs
+    const { startMs, endMs } = this.#ramp
+    if (nowMs < endMs) {
+      return fractionOf(checks[0]?.key ?? '') < (nowMs - startMs) / (endMs - startMs)
+    }
+    this.#end(caller, endMs)
+    return true
   }
 
   /** Calls the store, and records whether it answered. Rejects if the store failed. */
@@ -116,7 +117,7 @@ export class OutageWatch {
     // After a short outage, the return takes no longer than the outage.
     const outageMs = startMs - (this.#since ?? startMs)
     const jittered = 1 + rampJitter * (2 * Math.random() - 1)
-    this.#ramp = { startMs, durationMs: Math.min(maxRampMs, outageMs) * jittered }
+    this.#ramp = { startMs, endMs: startMs + Math.min(maxRampMs, outageMs) * jittered }
     this.#shared.monitor.tell({ type: 'breaker', state: 'closed', retryInMs: 0 })
     this.#shared.onBack(caller.store)
   }
@@ -141,9 +142,9 @@ export class OutageWatch {
     this.#shared.onAway(error)
   }
 
-  #end(caller: CallingLimiter, nowMs: number): void {
+  #end(caller: CallingLimiter, endMs: number): void {
     this.breaker.recover()
-    const durationMs = Math.round(nowMs - (this.#since ?? nowMs))
+    const durationMs = Math.round(endMs - (this.#since ?? endMs))
     this.#since = undefined
     this.#ramp = undefined
     this.#shared.monitor.tell({ type: 'fallback-left', durationMs, decisions: this.#decisions })
