@@ -1,6 +1,6 @@
 // RFC 9110 §5.6.7: senders use the first form, recipients must accept all three. Date.parse accepts
 // many more formats, and reads asctime as local time, so it cannot be used.
-const time = '(?<hour>\\d\\d):(?<minute>\\d\\d):(?<second>\\d\\d)'
+const time = '(?<time>\\d\\d:\\d\\d:\\d\\d)'
 const forms = [
   /** `Sun, 06 Nov 1994 08:49:37 GMT` */
   new RegExp(`^[A-Z][a-z]{2}, (?<day>\\d\\d) (?<month>[A-Z][a-z]{2}) (?<year>\\d{4}) ${time} GMT$`),
@@ -11,8 +11,6 @@ const forms = [
   /** `Sun Nov  6 08:49:37 1994`, in UTC */
   new RegExp(`^[A-Z][a-z]{2} (?<month>[A-Z][a-z]{2}) (?<day>[ \\d]\\d) ${time} (?<year>\\d{4})$`),
 ]
-
-const months = 'JanFebMarAprMayJunJulAugSepOctNovDec'
 
 /**
  * Returns milliseconds since 1970; `undefined` for a string that is not an HTTP-date, or an
@@ -27,15 +25,12 @@ export function parseHttpDate(text: string, nowMs: number): number | undefined {
 }
 
 function instantOf(groups: Readonly<Record<string, string>>, nowMs: number): number | undefined {
-  const { day, month = '', year = '', hour, minute, second } = groups
-  const fullYear = year.length === 2 ? nearYear(Number(year), nowMs) : Number(year)
-  const [hours, minutes, seconds] = [Number(hour), Number(minute), Number(second)]
-  // 60 is a leap second.
-  if (hours > 23 || minutes > 59 || seconds > 60) return undefined
-  const midnight = new Date(Date.UTC(fullYear, months.indexOf(month) / 3, Number(day)))
-  const exists = midnight.getUTCDate() === Number(day) && midnight.getUTCFullYear() === fullYear
-  if (!exists || !months.includes(month)) return undefined
-  return midnight.getTime() + ((hours * 60 + minutes) * 60 + seconds) * 1000
+  const { day = '', month, year = '', time } = groups
+  const fullYear = year.length === 2 ? nearYear(Number(year), nowMs) : year
+  const text = `${day.replace(' ', '0')} ${month} ${fullYear} ${time} GMT`
+  const date = new Date(text)
+  // An impossible day becomes another one.
+  return date.toUTCString().endsWith(text) ? date.getTime() : undefined
 }
 
 /**
