@@ -20,14 +20,8 @@ export type FieldLookup = (name: string) => string | undefined
 
 export function fieldLookup(source: HeaderSource): FieldLookup {
   if (isReader(source)) return (name) => fieldText(source.get(name))
-  const fields = new Map<string, string>()
-  for (const [name, value] of Object.entries(source)) {
-    const key = name.toLowerCase()
-    const text = fieldText(value)
-    const earlier = fields.get(key)
-    if (text !== undefined) fields.set(key, earlier === undefined ? text : `${earlier}, ${text}`)
-  }
-  return (name) => fields.get(name.toLowerCase())
+  const fields = new Map(Object.entries(source).map(([name, of]) => [name.toLowerCase(), of]))
+  return (name) => fieldText(fields.get(name.toLowerCase()))
 }
 
 function isReader(source: HeaderSource): source is HeaderReader {
