@@ -1,12 +1,10 @@
-import { parseDraft7 } from './parsers/draft-7.ts'
 import { type FieldLookup, fieldLookup, type HeaderSource } from './parsers/header-source.ts'
-import { joinByLimit, joinByName } from './parsers/join-policies.ts'
-import { parseLegacy } from './parsers/legacy.ts'
+import { joinPolicies } from './parsers/join-policies.ts'
 import type { ParsedPolicy, ParsedRateLimit } from './parsers/parsed-rate-limit.ts'
-import { parsePartitions, parseRateLimit } from './parsers/rate-limit.ts'
+import { parseLegacy, parseVendors } from './parsers/quotas.ts'
+import { parseDraft7, parsePartitions, parseRateLimit } from './parsers/rate-limit.ts'
 import { parseRateLimitPolicy } from './parsers/rate-limit-policy.ts'
 import { parseWait } from './parsers/retry-after.ts'
-import { parseVendors } from './parsers/vendors.ts'
 
 /** Options of `parseHeaders`. */
 export interface ParseOptions {
@@ -41,16 +39,16 @@ function parsePolicies(field: FieldLookup, nowMs: number): ParsedPolicy[] {
   const states = parseRateLimit(field('RateLimit'))
   if (states.length > 0) {
     const partitions = parsePartitions(field('RateLimit-Partition'))
-    return joinByName(named, states).map((policy) => {
+    return joinPolicies(named, states, 'name').map((policy) => {
       const partition = partitions.get(policy.name ?? '')
       return partition ? { ...policy, partition } : policy
     })
   }
 
-  const state = parseDraft7(field('RateLimit')) ?? parseLegacy(field, nowMs)
+  const olderStates = [...parseDraft7(field('RateLimit')), ...parseLegacy(field, nowMs)]
   // Servers may send their policies in the new syntax, and the remaining units only in the old one.
-  if (named.length > 0) return joinByLimit(named, state)
   // Until draft-3, the windows followed the limit in RateLimit-Limit.
-  const policies = listed.length > 0 ? listed : parseRateLimitPolicy(field('RateLimit-Limit'))
-  return joinByLimit(policies, state)
+  const lists = [named, listed, parseRateLimitPolicy(field('RateLimit-Limit'))]
+  const policies = lists.find(({ length }) => length > 0) ?? []
+  return joinPolicies(policies, olderStates.slice(0, 1), 'limit')
 }

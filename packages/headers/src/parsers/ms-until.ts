@@ -1,12 +1,12 @@
 /**
  * Returns whole milliseconds from `nowMs` until an instant (both in milliseconds since 1970),
- * rounded up, 0 once it has passed, and at most 2^53 − 1. `undefined` if either is not a finite
- * number.
+ * rounded up, 0 once it has passed, and at most 2^53 − 1. `undefined` without an instant, or if the
+ * clock is broken.
  */
-export function msUntil(instantMs: number, nowMs: number): number | undefined {
-  const delayMs = Math.ceil(instantMs - nowMs)
-  if (!Number.isFinite(delayMs)) return undefined
-  return Math.min(Math.max(0, delayMs), Number.MAX_SAFE_INTEGER)
+export function msUntil(instantMs: number | undefined, nowMs: number): number | undefined {
+  if (instantMs === undefined || Number.isNaN(instantMs) || !Number.isFinite(nowMs))
+    return undefined
+  return Math.min(Math.max(0, Math.ceil(instantMs - nowMs)), Number.MAX_SAFE_INTEGER)
 }
 
 /**
@@ -16,10 +16,24 @@ export function msUntil(instantMs: number, nowMs: number): number | undefined {
  */
 const firstEpochSeconds = 1_000_000_000
 
-/**
- * Returns whole milliseconds from `nowMs`, for seconds from now or since 1970; `undefined` for an
- * instant if the clock is broken.
- */
+/** Returns whole milliseconds from `nowMs`, for seconds from now or since 1970. */
 export function secondsOrEpochMs(seconds: number, nowMs: number): number | undefined {
   return seconds < firstEpochSeconds ? Math.ceil(seconds * 1000) : msUntil(seconds * 1000, nowMs)
+}
+
+/**
+ * Two lines of a field are joined by a comma; the comma within a date is followed by a day and a
+ * month.
+ */
+const betweenLines = /,(?!\s*\d\d[ -][A-Z])/
+
+/** Returns the stricter number of two lines of a field. A line that cannot be read is ignored. */
+export function strictest(
+  text: string | undefined,
+  stricter: (...numbers: readonly number[]) => number,
+  read: (line: string) => number | undefined,
+): number | undefined {
+  const lines = (text ?? '').split(betweenLines)
+  const numbers = lines.flatMap((line) => read(line.trim()) ?? [])
+  return numbers.length > 0 ? stricter(...numbers) : undefined
 }

@@ -1,12 +1,5 @@
 import type { ParsedPolicy } from './parsed-rate-limit.ts'
-import {
-  bytesOf,
-  type FieldItem,
-  isInteger,
-  isOptionalBytes,
-  isOptionalInteger,
-  listItems,
-} from './structured-text.ts'
+import { dictionaryValues, isInteger, listItems } from './structured-text.ts'
 
 /**
  * Parses `RateLimit` of draft-8 to draft-11, and of the next draft, which renames `r` and `t` to
@@ -14,26 +7,24 @@ import {
  * List.
  */
 export function parseRateLimit(text: string | undefined): ParsedPolicy[] {
-  return listItems(text).flatMap(stateOf)
+  return listItems(text).flatMap(({ value: name, parameters }): ParsedPolicy[] => {
+    const { r, t, a, w, c, pk } = parameters
+    const [remaining, reset] = r === undefined ? [a, w] : [r, t]
+    if (typeof name !== 'string' || !isInteger(remaining)) return []
+    if (reset !== undefined && !isInteger(reset)) return []
+    if (pk !== undefined && !(pk instanceof ArrayBuffer)) return []
+    const resetMs = reset === undefined ? undefined : reset * 1000
+    const cost = isInteger(c) ? c : undefined
+    return [{ name, remaining, resetMs, pk: pk && new Uint8Array(pk), cost }]
+  })
 }
 
-function stateOf({ value: name, parameters }: FieldItem): ParsedPolicy[] {
-  const [left, window] = parameters.has('r') ? (['r', 't'] as const) : (['a', 'w'] as const)
-  const remaining = parameters.get(left)
-  const reset = parameters.get(window)
-  const cost = parameters.get('c')
-  const pk = parameters.get('pk')
-  if (typeof name !== 'string' || !isInteger(remaining, 0)) return []
-  if (!isOptionalInteger(reset, 0) || !isOptionalBytes(pk)) return []
-  return [
-    {
-      name,
-      remaining,
-      resetMs: reset === undefined ? undefined : reset * 1000,
-      pk: bytesOf(pk),
-      cost: isInteger(cost, 0) ? cost : undefined,
-    },
-  ]
+/** Parses `RateLimit` of draft-7: a Dictionary that requires `limit` and `reset`. */
+export function parseDraft7(text: string | undefined): ParsedPolicy[] {
+  const { limit, remaining, reset } = dictionaryValues(text)
+  if (!isInteger(limit) || !isInteger(reset)) return []
+  if (remaining !== undefined && !isInteger(remaining)) return []
+  return [{ name: undefined, limit, remaining, resetMs: reset * 1000 }]
 }
 
 /**
@@ -43,8 +34,8 @@ function stateOf({ value: name, parameters }: FieldItem): ParsedPolicy[] {
 export function parsePartitions(text: string | undefined): Map<string, ParsedPolicy['partition']> {
   return new Map(
     listItems(text).flatMap(({ value: name, parameters }) => {
-      const isLegal = [...parameters.values()].every((of) => of === true || typeof of === 'string')
-      return typeof name === 'string' && isLegal ? [[name, Object.fromEntries(parameters)]] : []
+      const isLegal = Object.values(parameters).every((of) => of === true || typeof of === 'string')
+      return typeof name === 'string' && isLegal ? [[name, parameters]] : []
     }),
   )
 }

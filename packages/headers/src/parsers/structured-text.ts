@@ -1,10 +1,13 @@
 import { parseDictionary, parseList } from 'structured-headers'
 import { maxInteger } from '../values/policy-state.ts'
 
-/** A member of a list. The sender chooses its types, so every reader checks them. */
+/** Values by key. The sender chooses their types, so every reader checks them. */
+type FieldValues = Readonly<Record<string, unknown>>
+
+/** A member of a list. */
 export interface FieldItem {
   readonly value: unknown
-  readonly parameters: ReadonlyMap<string, unknown>
+  readonly parameters: FieldValues
 }
 
 /**
@@ -15,44 +18,29 @@ export function listItems(text = ''): FieldItem[] {
   const members = parsed(() => parseList(text)) ?? []
   return members.map(([value, parameters]) => ({
     value: withoutSignedZero(value),
-    parameters: new Map(
-      [...parameters].map(([key, parameter]) => [key, withoutSignedZero(parameter)]),
-    ),
+    parameters: valuesOf(parameters),
   }))
 }
 
 /**
- * Returns the values of a Dictionary by key, without their parameters; `undefined` if the text is
- * not a Dictionary.
+ * Returns the values of a Dictionary, without their parameters; none if the text is not a
+ * Dictionary.
  */
-export function dictionaryValues(text: string): ReadonlyMap<string, unknown> | undefined {
-  const dictionary = parsed(() => parseDictionary(text))
-  if (dictionary === undefined) return undefined
-  const values = new Map<string, unknown>()
-  for (const [key, [value]] of dictionary) values.set(key, withoutSignedZero(value))
-  return values
+export function dictionaryValues(text = ''): FieldValues {
+  const members = parsed(() => parseDictionary(text)) ?? []
+  return valuesOf(Array.from(members, ([key, [value]]) => [key, value]))
 }
 
 /**
  * Returns whether a bare item is an Integer of at least `min`. A Decimal without a fraction looks
  * the same.
  */
-export function isInteger(value: unknown, min: number): value is number {
+export function isInteger(value: unknown, min = 0): value is number {
   return typeof value === 'number' && Number.isInteger(value) && value >= min && value <= maxInteger
 }
 
-/** Returns whether a parameter is absent or an Integer of at least `min`. */
-export function isOptionalInteger(value: unknown, min: number): value is number | undefined {
-  return value === undefined || isInteger(value, min)
-}
-
-/** Returns whether a parameter is absent or a Byte Sequence. */
-export function isOptionalBytes(value: unknown): value is ArrayBuffer | undefined {
-  return value === undefined || value instanceof ArrayBuffer
-}
-
-export function bytesOf(buffer: ArrayBuffer | undefined): Uint8Array | undefined {
-  return buffer === undefined ? undefined : new Uint8Array(buffer)
+function valuesOf(entries: Iterable<readonly [key: string, value: unknown]>): FieldValues {
+  return Object.fromEntries(Array.from(entries, ([key, value]) => [key, withoutSignedZero(value)]))
 }
 
 /** "-0" is a legal way to write 0, and no reader should have to know. */
