@@ -4,7 +4,7 @@ import type * as core from '@sluice/core'
 import type { RateLimitOptions as ForExpress } from '@sluice/express'
 import type { RateLimitPluginOptions, RouteRateLimitOptions } from '@sluice/fastify'
 import type { RateLimitOptions as ForFetch } from '@sluice/fetch'
-import type { FormatOptions, MergeRetryAfterOptions, ParseOptions } from '@sluice/headers'
+import type { FormatOptions, ParseOptions } from '@sluice/headers'
 import type { RateLimitOptions as ForHono } from '@sluice/hono'
 import type * as http from '@sluice/http'
 import type { RateLimitOptions as ForKoa } from '@sluice/koa'
@@ -41,7 +41,7 @@ export type Checked = [
   None<Strict<ForExpress | ForFetch | ForHono | ForKoa>>,
   None<Strict<RateLimitPluginOptions | RouteRateLimitOptions>>,
   None<Strict<RateLimitModuleOptions | HandlerRateLimit>>,
-  None<Strict<FormatOptions | MergeRetryAfterOptions | ParseOptions>>,
+  None<Strict<FormatOptions | ParseOptions>>,
   None<Strict<http.AccessListOptions | http.IpOptions | http.ApiKeyOptions<object>>>,
   None<Strict<http.CredentialOptions<object> | http.HttpPolicyOptions<object>>>,
   None<Strict<http.ShedOptions<object> | http.AdaptiveOptions | http.CpuOptions>>,

@@ -7,9 +7,8 @@ import { formats } from './formats/formats.ts'
  */
 export function exposedHeaders(dialects: readonly Dialect[]): readonly string[] {
   const all = dialects.map((dialect) => formats[dialect])
-  const ietf = all.filter(({ family }) => family === 'ietf')
-  const others = all.filter(({ family }) => family !== 'ietf')
-  return [...[...ietf, ...others].flatMap(({ fieldNames }) => fieldNames), 'Retry-After']
+  const sorted = all.sort((one, other) => one.family.localeCompare(other.family))
+  return [...sorted.flatMap(({ fieldNames }) => fieldNames), 'Retry-After']
 }
 
 /**

@@ -1,11 +1,6 @@
+import type { ParseOptions } from './parse-headers.ts'
 import { parseRetryAfter } from './parsers/retry-after.ts'
 import { formatRetryAfter } from './values/policy-state.ts'
-
-/** Options of `mergeRetryAfter`. */
-export interface MergeRetryAfterOptions {
-  /** Milliseconds since 1970, to read an existing HTTP-date. @default Date.now() */
-  readonly nowMs?: number | undefined
-}
 
 /**
  * Merges our Retry-After with the one already on a response: the later one counts, since a client
@@ -18,7 +13,7 @@ export interface MergeRetryAfterOptions {
 export function mergeRetryAfter(
   existing: string | undefined,
   ours: string,
-  { nowMs = Date.now() }: MergeRetryAfterOptions = {},
+  { nowMs = Date.now() }: ParseOptions = {},
 ): string {
   const existingMs = existing === undefined ? undefined : parseRetryAfter(existing, nowMs)
   if (existingMs === undefined) return ours
