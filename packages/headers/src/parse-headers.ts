@@ -39,10 +39,8 @@ function parsePolicies(field: FieldLookup, nowMs: number): ParsedPolicy[] {
   const states = parseRateLimit(field('RateLimit'))
   if (states.length > 0) {
     const partitions = parsePartitions(field('RateLimit-Partition'))
-    return joinPolicies(named, states, 'name').map((policy) => {
-      const partition = partitions.get(policy.name ?? '')
-      return partition ? { ...policy, partition } : policy
-    })
+    const policies = joinPolicies(named, states, 'name')
+    return policies.map((policy) => ({ ...policy, partition: partitions.get(policy.name) }))
   }
 
   const olderStates = [...parseDraft7(field('RateLimit')), ...parseLegacy(field, nowMs)]

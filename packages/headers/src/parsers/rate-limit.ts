@@ -31,10 +31,11 @@ export function parseDraft7(text: string | undefined): ParsedPolicy[] {
  * Parses `RateLimit-Partition` of the draft after draft-11: the dimensions by which each policy
  * counts separately, by policy name.
  */
-export function parsePartitions(text: string | undefined): Map<string, ParsedPolicy['partition']> {
+export function parsePartitions(text = ''): Map<unknown, ParsedPolicy['partition']> {
   return new Map(
     listItems(text).flatMap(({ value: name, parameters }) => {
-      const isLegal = Object.values(parameters).every((of) => of === true || typeof of === 'string')
+      const values = Object.values(parameters)
+      const isLegal = values.every((value) => value === true || typeof value === 'string')
       return typeof name === 'string' && isLegal ? [[name, parameters]] : []
     }),
   )
