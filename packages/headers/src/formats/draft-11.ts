@@ -8,7 +8,7 @@ import {
   shownRemaining,
   wholeSeconds,
 } from '../values/policy-state.ts'
-import { isKey, serialiseBytes, serialiseString } from '../values/structured-field.ts'
+import { serialiseBytes, serialiseString } from '../values/structured-field.ts'
 import type { DialectFormat, FieldOptions, HeaderLine } from './dialect-format.ts'
 
 /** draft-ietf-httpapi-ratelimit-headers-11: every visible policy, in configuration order. */
@@ -27,13 +27,11 @@ function addLists(
 ): void {
   let policies = ''
   let available = ''
-  let index = -1
   for (const state of states) {
-    index += 1
     const limit = shownLimit(state)
     const item = limit === undefined ? undefined : policyItem(state, limit)
     if (limit === undefined || item === undefined) continue
-    if (states.length > 1 && isDuplicate(state, index, states)) continue
+    if (states.length > 1 && !isListed(state, states)) continue
     policies += policies === '' ? item.policy : `, ${item.policy}`
 
     const remaining = shownRemaining(state, limit)
@@ -76,33 +74,27 @@ function leftOf({ name, pk, left }: PolicyItem, remaining: number, t: number | u
  */
 const lastItems = new Map<string, PolicyItem>()
 
-/** Returns the parts of a policy's items; `undefined` if they cannot be serialised. */
+/**
+ * Returns the parts of a policy's items; `undefined` if they cannot be serialised. Items with a
+ * partition key are not cached: the caller can change the bytes of the key.
+ */
 function policyItem(state: PolicyState, limit: number): PolicyItem | undefined {
-  const last = lastItems.get(state.name)
-  if (last && last.limit === limit && isOf(last, state)) return last
+  const { windowMs, unit, vendor } = state
+  const last = state.pk === undefined ? lastItems.get(state.name) : undefined
+  const isSame = last?.limit === limit && last.windowMs === windowMs
+  if (isSame && last.unit === unit && last.vendor === vendor) return last
   const name = serialiseString(state.name)
-  const unit = unitParameter(state)
-  if (name === undefined || unit === undefined) return undefined
+  const qu = unitParameter(state)
+  if (name === undefined || qu === undefined) return undefined
   const pk = state.pk === undefined ? '' : `;pk=${serialiseBytes(state.pk)}`
-  const { windowMs, vendor } = state
   const seconds = wholeSeconds(windowMs)
   const w = seconds === undefined ? '' : `;w=${seconds}`
-  const policy = `${name};q=${limit}${unit}${w}${pk}${vendorParameter(state)}`
-  const item = { windowMs, unit: state.unit, vendor, limit, name, pk, policy, left: new Map() }
+  const flag = vendor !== undefined && vendorSyntax.test(vendor) ? `;${vendor}` : ''
+  const policy = `${name};q=${limit}${qu}${w}${pk}${flag}`
+  const item = { windowMs, unit, vendor, limit, name, pk, policy, left: new Map() }
   if (lastItems.size >= maxItems) lastItems.clear()
-  lastItems.set(state.name, item)
+  if (pk === '') lastItems.set(state.name, item)
   return item
-}
-
-/** Items with a partition key are not cached: the caller can change the bytes of the key. */
-function isOf(item: PolicyItem, { windowMs, unit, vendor, pk }: PolicyState): boolean {
-  return (
-    item.windowMs === windowMs &&
-    item.unit === unit &&
-    item.vendor === vendor &&
-    item.pk === '' &&
-    pk === undefined
-  )
 }
 
 /**
@@ -115,37 +107,23 @@ function unitParameter(state: PolicyState): string | undefined {
   return unit === undefined ? undefined : `;qu=${unit}`
 }
 
-const ownKeys = ['q', 'qu', 'w', 'pk']
+/** A key of a parameter that does not replace a standard parameter. */
+const vendorSyntax = /^(?!(?:q|qu|w|pk)$)[a-z*][a-z0-9_.*-]*$/
 
 /**
- * Returns the vendor parameter, unless it cannot be serialised or would replace a standard
- * parameter.
- */
-function vendorParameter({ vendor }: PolicyState): string {
-  if (vendor === undefined || !isKey(vendor) || ownKeys.includes(vendor)) return ''
-  return `;${vendor}`
-}
-
-/**
- * Returns true if another policy with the same name is listed instead. Chained limiters may share a
+ * Returns whether a policy is the one of its name that is listed. Chained limiters may share a
  * name, and two items with the same name would contradict each other. The policy with fewer units
- * left is listed; if equal, the first.
+ * left is listed; if equal, the first. Unknown counts as more than any number.
  */
-function isDuplicate(state: PolicyState, index: number, states: readonly PolicyState[]): boolean {
-  return states.some((other, otherIndex) => {
-    if (otherIndex === index || other.name !== state.name) return false
-    if (shownLimit(other) === undefined) return false
-    const difference = unitsLeft(other) - unitsLeft(state)
-    return difference < 0 || (difference === 0 && otherIndex < index)
-  })
+function isListed(state: PolicyState, states: readonly PolicyState[]): boolean {
+  const same = states.filter(({ name }) => name === state.name)
+  return same.length === 1 || same.sort((a, b) => unitsLeft(a) - unitsLeft(b))[0] === state
 }
 
-/**
- * Returns the units left. Unknown counts as infinite, so that a policy with a known number is
- * preferred.
- */
 function unitsLeft(state: PolicyState): number {
-  return shownRemaining(state, shownLimit(state) ?? 0) ?? Number.MAX_VALUE
+  const limit = shownLimit(state)
+  if (limit === undefined) return Number.POSITIVE_INFINITY
+  return shownRemaining(state, limit) ?? Number.MAX_VALUE
 }
 
 const member = /(?:"(?:\\.|[^"\\])*"|[^",])+/g

@@ -4,7 +4,7 @@
  */
 export type PolicyNameProblem = 'illegal' | 'unusual'
 
-const printableAscii = /^[\x20-\x7e]+$/
+export const printableAscii: RegExp = /^[\x20-\x7e]+$/
 const recommended = /^[A-Za-z][A-Za-z0-9._-]{0,63}$/
 
 /**
