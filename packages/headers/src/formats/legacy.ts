@@ -3,21 +3,17 @@ import {
   type BindingPolicy,
   bindingPolicy,
   maxInteger,
-  type PolicyState,
   wholeSeconds,
 } from '../values/policy-state.ts'
-import type { DialectFormat, FieldOptions, HeaderLine } from './dialect-format.ts'
+import type { DialectFormat } from './dialect-format.ts'
 
 const fieldNames = ['X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimit-Reset']
 
 /** The reset in epoch seconds: Octokit reads nothing else, and retries at once if it is a delta. */
-export const legacy: DialectFormat = {
-  name: 'legacy',
-  family: 'legacy',
-  fieldNames,
-  add: (lines, states, options) =>
-    void addFields(lines, { states, options, resetSeconds: epochSeconds }),
-}
+export const legacy: DialectFormat = legacyFormat('legacy', epochSeconds)
+
+/** The reset in seconds from now. */
+export const legacyDelta: DialectFormat = legacyFormat('legacy-delta', wholeSeconds)
 
 /** The fields of `legacy`, plus the used units and the policy, as GitHub sends them. */
 export const legacyGithub: DialectFormat = {
@@ -25,42 +21,33 @@ export const legacyGithub: DialectFormat = {
   family: 'legacy',
   fieldNames: [...fieldNames, 'X-RateLimit-Used', 'X-RateLimit-Resource'],
   add(lines, states, options) {
-    const binding = addFields(lines, { states, options, resetSeconds: epochSeconds })
+    legacy.add(lines, states, options)
+    const binding = bindingPolicy(states, options.rejected)
     if (binding === undefined) return
-    const { limit, name } = binding
-    lines.push(['X-RateLimit-Used', `${limit - legacyRemaining(binding)}`])
+    lines.push(['X-RateLimit-Used', `${binding.limit - legacyRemaining(binding)}`])
+    const { name } = binding.state
     if (policyNameProblem(name) !== 'illegal') lines.push(['X-RateLimit-Resource', name])
   },
 }
 
-/** The reset in seconds from now. */
-export const legacyDelta: DialectFormat = {
-  name: 'legacy-delta',
-  family: 'legacy',
-  fieldNames,
-  add: (lines, states, options) =>
-    void addFields(lines, { states, options, resetSeconds: wholeSeconds }),
-}
-
-interface LegacyFields {
-  readonly states: readonly PolicyState[]
-  readonly options: FieldOptions
-  resetSeconds(resetMs: number, nowMs: number): number | undefined
-}
-
-/** Appends the lines that all legacy dialects share. Returns the policy that they describe. */
-function addFields(
-  lines: HeaderLine[],
-  { states, options, resetSeconds }: LegacyFields,
-): BindingPolicy | undefined {
-  const binding = bindingPolicy(states, options.rejected)
-  if (binding === undefined) return undefined
-  const { limit, resetMs } = binding
-  const remaining = legacyRemaining(binding)
-  const reset = resetMs === undefined ? undefined : resetSeconds(resetMs, options.nowMs)
-  lines.push(['X-RateLimit-Limit', `${limit}`], ['X-RateLimit-Remaining', `${remaining}`])
-  if (reset !== undefined) lines.push(['X-RateLimit-Reset', `${reset}`])
-  return binding
+function legacyFormat(
+  name: DialectFormat['name'],
+  resetSeconds: (resetMs: number, nowMs: number) => number | undefined,
+): DialectFormat {
+  return {
+    name,
+    family: 'legacy',
+    fieldNames,
+    add(lines, states, { rejected, nowMs }) {
+      const binding = bindingPolicy(states, rejected)
+      if (binding === undefined) return
+      const { limit, resetMs } = binding
+      const remaining = legacyRemaining(binding)
+      lines.push(['X-RateLimit-Limit', `${limit}`], ['X-RateLimit-Remaining', `${remaining}`])
+      const reset = resetMs === undefined ? undefined : resetSeconds(resetMs, nowMs)
+      if (reset !== undefined) lines.push(['X-RateLimit-Reset', `${reset}`])
+    },
+  }
 }
 
 /**

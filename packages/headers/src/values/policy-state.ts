@@ -48,15 +48,6 @@ export interface PolicyState {
   readonly vendor?: string | undefined
 }
 
-/** Returns whether nothing can ever pass: no wait helps, and there is no reset. */
-function isBlocked(state: PolicyState): boolean {
-  return state.limit < 1
-}
-
-function isViolated(state: PolicyState, rejected: boolean): boolean {
-  return rejected && state.denied === true
-}
-
 /** Returns the limit that headers show; `undefined` if the policy is hidden or unlimited. */
 export function shownLimit(state: PolicyState): number | undefined {
   if (state.hidden === true) return undefined
@@ -121,37 +112,32 @@ export function formatRetryAfter(
  * never lets it pass.
  */
 export function longestWaitMs(states: readonly PolicyState[]): number | undefined {
-  let longestMs: number | undefined
-  for (const state of states) {
-    const waitMs = state.denied === true ? policyWaitMs(state) : undefined
-    if (waitMs !== undefined && (longestMs === undefined || waitMs > longestMs)) longestMs = waitMs
-  }
-  return longestMs
+  const waitsMs = states.flatMap((state) => (state.denied ? (policyWaitMs(state) ?? []) : []))
+  return waitsMs.length > 0 ? Math.max(...waitsMs) : undefined
 }
 
 /**
  * Returns the wait (ms) of a request at a policy that denies it; `undefined` when that is unknown.
  */
-function policyWaitMs(state: PolicyState): number | undefined {
-  if (isBlocked(state)) return Number.POSITIVE_INFINITY
-  return Number.isNaN(state.retryAfterMs) ? undefined : state.retryAfterMs
+function policyWaitMs({ limit, retryAfterMs }: PolicyState): number | undefined {
+  if (limit < 1) return Number.POSITIVE_INFINITY
+  return Number.isNaN(retryAfterMs) ? undefined : retryAfterMs
 }
 
 /**
  * Returns the time (ms) from which every reset field is computed. The reset of a violated policy
  * equals its Retry-After without jitter, so that a client may follow either. A policy without a
- * reset (concurrency) gets none: its retry is only a hint.
+ * reset (concurrency) gets none: its retry is only a hint. A limit of 0 never lets anything pass.
  */
 export function effectiveResetMs(state: PolicyState, rejected: boolean): number | undefined {
-  if (isBlocked(state) || state.resetMs === undefined) return undefined
-  const waitMs = isViolated(state, rejected) ? policyWaitMs(state) : undefined
+  if (state.limit < 1 || state.resetMs === undefined) return undefined
+  const waitMs = rejected && state.denied ? policyWaitMs(state) : undefined
   if (waitMs === undefined || waitMs === Number.POSITIVE_INFINITY) return state.resetMs
   return Math.min(waitMs, maxRetryAfterMs)
 }
 
 /** The single policy that dialects before draft-8 can show. */
 export interface BindingPolicy {
-  readonly name: string
   readonly state: PolicyState
   readonly limit: number
   readonly remaining: number
@@ -159,7 +145,7 @@ export interface BindingPolicy {
   readonly violated: boolean
   /** The wait (ms) of the request, only if violated; `Infinity` if no wait helps. */
   readonly waitMs: number | undefined
-  /** Number of further requests of this cost that would pass. */
+  /** Number of further requests of this cost that would pass; a cost of 0 counts as 1. */
   readonly passes: number
 }
 
@@ -176,42 +162,29 @@ export function bindingPolicy(
   rejected: boolean,
 ): BindingPolicy | undefined {
   let binding: BindingPolicy | undefined
-  let isDeniedByOther = false
   for (const state of states) {
     const candidate = candidateOf(state, rejected)
-    if (candidate === undefined) {
-      isDeniedByOther ||= isViolated(state, rejected) && isShownByUnit(state)
-    } else if (binding === undefined || bindsBefore(candidate, binding)) binding = candidate
+    if (candidate && (!binding || bindsBefore(candidate, binding))) binding = candidate
   }
-  return isDeniedByOther && binding?.violated === false ? undefined : binding
+  if (!rejected || binding?.violated) return binding
+  const isDeniedByOther = states.some((one) => one.denied && !one.hidden && !countsRequests(one))
+  return isDeniedByOther ? undefined : binding
 }
 
 function candidateOf(state: PolicyState, rejected: boolean): BindingPolicy | undefined {
   const limit = countsRequests(state) ? shownLimit(state) : undefined
-  if (limit === undefined) return undefined
-  const remaining = shownRemaining(state, limit)
-  if (remaining === undefined) return undefined
-  const violated = isViolated(state, rejected)
+  const remaining = limit === undefined ? undefined : shownRemaining(state, limit)
+  if (limit === undefined || remaining === undefined) return undefined
+  const violated = rejected && state.denied === true
   return {
-    name: state.name,
     state,
     limit,
     remaining,
     resetMs: effectiveResetMs(state, rejected),
     violated,
     waitMs: violated ? policyWaitMs(state) : undefined,
-    passes: Math.floor(remaining / chargedCost(state)),
+    passes: Math.floor(remaining / Math.max(1, state.cost || 1)),
   }
-}
-
-/** Returns whether a policy is shown to clients in a unit other than requests. */
-function isShownByUnit(state: PolicyState): boolean {
-  return state.hidden !== true && !countsRequests(state)
-}
-
-/** A request of cost 0 is compared as if it cost 1: any number of them would fit. */
-function chargedCost({ cost }: PolicyState): number {
-  return cost !== undefined && cost >= 1 ? cost : 1
 }
 
 function bindsBefore(one: BindingPolicy, other: BindingPolicy): boolean {
