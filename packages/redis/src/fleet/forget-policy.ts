@@ -1,7 +1,6 @@
 import type { ForgetOptions, Forgotten } from '@sluice/core'
 import type { RedisClient } from '../clients/redis-client.ts'
 import { hashTagOf, hashTags } from '../keys/hash-tags.ts'
-import { isGrantsKey } from '../keys/key-encoder.ts'
 import { listOf, textOf } from '../replies/reply.ts'
 import type { RunScript } from '../scripts/script-runner.ts'
 
@@ -31,13 +30,10 @@ export async function forgetKeys(
     if (node === undefined) return { keys }
     const args = [scan, 'MATCH', pattern, 'COUNT', String(keysOfScan)]
     const [next, found] = listOf(await redis.send('scan', args, node))
-    // Units that processes hold stay held, because those processes will still spend them.
-    const names = listOf(found)
-      .map(textOf)
-      .filter((key) => !isGrantsKey(key))
-    keys += dryRun
-      ? names.length
-      : await unlink(names, (group) => run(unlinkAll, group, [], control))
+    const names = listOf(found).map(textOf)
+    const groups = dryRun ? [] : groupsByTag(names)
+    const counts = await Promise.all(groups.map((group) => run(unlinkAll, group, [], control)))
+    keys += dryRun ? names.length : counts.reduce((sum: number, one) => sum + Number(one), 0)
     scan = textOf(next)
     if (scan !== '0') continue
     place += 1
@@ -57,15 +53,11 @@ async function nodesOf(redis: RedisClient): Promise<readonly string[]> {
 const unlinkAll = "return redis.call('UNLINK', unpack(KEYS))"
 
 /** All keys of a command must share a slot. */
-async function unlink(
-  names: readonly string[],
-  unlinkSome: (names: readonly string[]) => Promise<unknown>,
-): Promise<number> {
+function groupsByTag(names: readonly string[]): readonly string[][] {
   const byTag = new Map<string, string[]>()
   for (const name of names) {
     const tag = hashTagOf(name)
     byTag.set(tag, [...(byTag.get(tag) ?? []), name])
   }
-  const counts = await Promise.all([...byTag.values()].map(unlinkSome))
-  return counts.reduce((sum: number, each) => sum + Number(each), 0)
+  return [...byTag.values()]
 }

@@ -60,9 +60,12 @@ export class KeyEncoder {
       : digestIdentity(key, this.#options.secret)
   }
 
-  /** Returns a SCAN pattern for exactly the keys of a policy: no part contains a wildcard. */
+  /**
+   * Returns a SCAN pattern for exactly the keys of a policy: no part contains a wildcard. The keys
+   * of their grants do not match, because processes will still spend the units that they hold.
+   */
   patternOf(policy: Policy): string {
-    return `${this.#options.prefix}:{*}:${this.#policyPart(policy)}:*`
+    return `${this.#options.prefix}:{*}:${this.#policyPart(policy)}:*[^~]`
   }
 
   #keyOf({ policy, key, digest }: Check): readonly [string] {
@@ -124,10 +127,6 @@ export class KeyEncoder {
 /** Returns the key of the grants of a key, as `lua/algorithms/granted-log.lua` does. */
 export function grantsKey(key: string): string {
   return `${key}~`
-}
-
-export function isGrantsKey(key: string): boolean {
-  return key.endsWith('~')
 }
 
 /** Copies a concatenated string: V8 would walk its parts at every use. */
