@@ -1,5 +1,5 @@
 import type { Check, Policy } from '@sluice/core'
-import { algorithmOf, digestIdentity, firstByteOf } from '@sluice/core/backend'
+import { algorithmOf, BoundedMap, digestIdentity, firstByteOf } from '@sluice/core/backend'
 import { hashTags } from './hash-tags.ts'
 
 /** Format of `sliding-log`: packed, or a textbook sorted set that redis-cli can show. */
@@ -12,23 +12,10 @@ export interface KeyOptions {
   readonly encoding: Encoding
 }
 
-/** Size of each of two generations: a used identity moves from the old to the young one. */
-const identitiesOfGeneration = 16_384
-/** Keeps a caller that creates endless policies from filling the cache. */
-const mostKeysOfIdentity = 16
+/** Number of keys that are cached, and at most twice as many. */
+const cachedKeys = 32_768
 /** Longer identities would take too much memory. */
 const longestCached = 256
-
-interface Identity {
-  readonly tag: string
-  readonly text: string
-  /** The policy that was used last: most identities have only one. */
-  policy: Policy | undefined
-  /** A list of one, so that `keysOf` can return it unchanged. */
-  key: readonly [string]
-  /** All keys so far, if it has several. */
-  keys: Map<string, readonly [string]> | undefined
-}
 
 /**
  * The key of a check in Redis: `<prefix>:{<tag>}:<policy>:<digest>`. The prefix ends at the first
@@ -40,8 +27,10 @@ interface Identity {
 export class KeyEncoder {
   readonly #options: KeyOptions
   readonly #policies = new WeakMap<Policy, string>()
-  #young = new Map<string, Identity>()
-  #old = new Map<string, Identity>()
+  /** Lists of one, so that `keysOf` can return them unchanged. */
+  readonly #keys = new BoundedMap<readonly [string]>(cachedKeys)
+  /** The policies of a request mostly count the same identity. */
+  #latest: { readonly identity: string; readonly digest: string } | undefined
 
   constructor(options: KeyOptions) {
     this.#options = options
@@ -54,10 +43,11 @@ export class KeyEncoder {
   }
 
   /** Returns the digest of an identity for logs: the same as in its keys, unless readable. */
-  digestOf(key: string): string {
-    return this.#options.digest
-      ? this.#identityOf(key).text
-      : digestIdentity(key, this.#options.secret)
+  digestOf(identity: string): string {
+    if (this.#latest?.identity !== identity) {
+      this.#latest = { identity, digest: digestIdentity(identity, this.#options.secret) }
+    }
+    return this.#latest.digest
   }
 
   /**
@@ -68,47 +58,17 @@ export class KeyEncoder {
     return `${this.#options.prefix}:{*}:${this.#policyPart(policy)}:*[^~]`
   }
 
-  #keyOf({ policy, key, digest }: Check): readonly [string] {
-    if (digest !== undefined) return [this.#join(hashTagOf(digest), policy, digest)]
-    const identity = this.#identityOf(key)
-    if (identity.policy === policy) return identity.key
-    if (identity.policy) this.#keep(identity, identity.policy)
+  #keyOf({ policy, key: identity, digest }: Check): readonly [string] {
     const part = this.#policyPart(policy)
-    identity.key = identity.keys?.get(part) ?? [
-      flat(this.#join(identity.tag, policy, identity.text)),
-    ]
-    identity.policy = policy
-    return identity.key
-  }
-
-  #keep(identity: Identity, policy: Policy): void {
-    identity.keys ??= new Map()
-    if (identity.keys.size >= mostKeysOfIdentity) return
-    identity.keys.set(this.#policyPart(policy), identity.key)
-  }
-
-  #join(tag: string, policy: Policy, text: string): string {
-    return `${this.#options.prefix}:{${tag}}:${this.#policyPart(policy)}:${text}`
-  }
-
-  #identityOf(key: string): Identity {
-    const young = this.#young.get(key)
-    if (young) return young
-    if (key.length > longestCached) return this.#digest(key)
-    const identity = this.#old.get(key) ?? this.#digest(key)
-    if (this.#young.size >= identitiesOfGeneration) {
-      this.#old = this.#young
-      this.#young = new Map()
-    }
-    this.#young.set(key, identity)
-    return identity
-  }
-
-  #digest(key: string): Identity {
-    const { secret, digest } = this.#options
-    const digested = digestIdentity(key, secret)
-    const text = digest ? digested : escapeKey(key)
-    return { tag: hashTagOf(digested), text, policy: undefined, key: [''], keys: undefined }
+    const isCached = digest === undefined && identity.length <= longestCached
+    const known = isCached ? this.#keys.get(part, identity) : undefined
+    if (known) return known
+    const { prefix, digest: isDigested } = this.#options
+    const digested = digest ?? this.digestOf(identity)
+    const text = isDigested || digest !== undefined ? digested : escapeKey(identity)
+    const key = [flat(`${prefix}:{${hashTagOf(digested)}}:${part}:${text}`)] as const
+    if (isCached) this.#keys.set(part, identity, key)
+    return key
   }
 
   /** The policy and everything its stored value depends on, so that no other policy reads it. */
