@@ -2,7 +2,7 @@
 -- KEYS[1] hash of process id → '<expiry in ms> <text>'
 -- ARGV[1] milliseconds of the caller's clock; '' for the server's own
 -- ARGV[2] id, ARGV[3] text, ARGV[4] TTL in ms, 0 when a process stops; absent to read
--- Returns alternating ids and texts that have not expired; 1 after a write.
+-- Returns alternating ids and texts that have not expired.
 local caller_ms = ARGV[1]
 -- include parts/shared
 if ARGV[2] then
@@ -13,7 +13,6 @@ if ARGV[2] then
     redis.call('HSET', KEYS[1], id, string.format('%.0f', now + ttl) .. ' ' .. text)
     if redis.call('PTTL', KEYS[1]) < ttl then redis.call('PEXPIRE', KEYS[1], ttl) end
   end
-  return 1
 end
 
 local found, members = redis.call('HGETALL', KEYS[1]), {}

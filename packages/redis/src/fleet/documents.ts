@@ -22,12 +22,10 @@ export function redisDocuments(
 ): { readonly documents: Documents } & Required<Pick<StoreFleet, 'shareReport'>> {
   const at = (name: string, part: string): string => `${prefix}:document:${name}:${part}`
 
-  async function tell(key: string, { id, text }: FleetMember, ttlMs: number): Promise<void> {
-    await run(membersScript, [key], [String(nowMs() ?? ''), id, text, String(ttlMs)])
-  }
-
-  async function told(key: string): Promise<readonly FleetMember[]> {
-    const found = listOf(await run(membersScript, [key], [String(nowMs() ?? '')])).map(textOf)
+  /** Publishes a member, if there is one, and returns those that have not expired. */
+  async function membersAt(key: string, ...own: string[]): Promise<readonly FleetMember[]> {
+    const reply = await run(membersScript, [key], [String(nowMs() ?? ''), ...own])
+    const found = listOf(reply).map(textOf)
     return found.flatMap((id, index) =>
       index % 2 === 0 ? [{ id, text: found[index + 1] ?? '' }] : [],
     )
@@ -57,8 +55,11 @@ export function redisDocuments(
       return listOf(await redis.send('lrange', [key, '0', '-1'], key)).map(textOf)
     },
 
-    announce: (name, member, ttlMs) => tell(at(name, 'members'), member, ttlMs),
-    members: (name) => told(at(name, 'members')),
+    async announce(name, { id, text }, ttlMs) {
+      await membersAt(at(name, 'members'), id, text, String(ttlMs))
+    },
+
+    members: (name) => membersAt(at(name, 'members')),
   }
 
   return {
@@ -66,10 +67,8 @@ export function redisDocuments(
     async shareReport({ topic, member: id, text, ttlMs }) {
       if (text.length > maxReportLength)
         throw new RangeError(`a report can have at most ${maxReportLength} characters`)
-      const key = `${prefix}:${topic}`
       // The text repeats the id, for processes of earlier versions.
-      const own = { id, text: `${id} ${text}` }
-      const [all] = await Promise.all([told(key), tell(key, own, ttlMs)])
+      const all = await membersAt(`${prefix}:${topic}`, id, `${id} ${text}`, String(ttlMs))
       const others = all.filter((member) => member.id !== id)
       return others.map((member) => member.text.slice(member.id.length + 1))
     },

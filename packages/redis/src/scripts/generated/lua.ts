@@ -53,7 +53,6 @@ else
 redis.call('HSET', KEYS[1], id, string.format('%.0f', now + ttl) .. ' ' .. text)
 if redis.call('PTTL', KEYS[1]) < ttl then redis.call('PEXPIRE', KEYS[1], ttl) end
 end
-return 1
 end
 local found, members = redis.call('HGETALL', KEYS[1]), {}
 for i = 1, #found, 2 do
