@@ -10,13 +10,14 @@ function ownId(): string {
   return processId
 }
 
-/** Number of missed heartbeats after which a process no longer counts. */
+/**
+ * Number of missed heartbeats after which a process no longer counts, and of intervals after which
+ * an unanswered heartbeat is given up.
+ */
 const beatsUntilGone = 3
-/** Smaller differences between clocks (ms) are not reported. */
+/** Smaller differences between clocks, and smaller changes of it (ms), are not reported. */
 const toleratedSkewMs = 1_000
 const longestMeasureMs = 500
-/** Number of intervals after which an unanswered heartbeat is given up. */
-const longestBeats = 3
 
 /**
  * Counts the processes of a fleet by heartbeats in Redis, and compares Redis's clock with the clock
@@ -31,7 +32,7 @@ export class Fleet {
   #members = 0
   #timer: ReturnType<typeof setTimeout> | undefined
   /** Process counts at the last heartbeats. */
-  readonly #counts: number[] = []
+  #counts: readonly number[] = []
   /** Settles once the request for Redis's clock has succeeded or failed. */
   #clockAsked: Promise<void> | undefined
   /** Ms to add to the monotonic clock to get Redis's clock. */
@@ -44,8 +45,8 @@ export class Fleet {
   }
 
   /** Number of processes: the highest of the last counts, since processes return one by one. */
-  get instances(): number | undefined {
-    return this.#counts.length === 0 ? undefined : Math.max(...this.#counts)
+  get instances(): number {
+    return Math.max(1, ...this.#counts)
   }
 
   /** Milliseconds since 1970 by Redis's clock; by this process's clock until that is known. */
@@ -71,7 +72,6 @@ export class Fleet {
     this.#members += 1
     if (beatMs === 0 || (this.#beatMs > 0 && beatMs >= this.#beatMs)) return
     this.#beatMs = beatMs
-    clearTimeout(this.#timer)
     void this.#beat()
   }
 
@@ -81,7 +81,7 @@ export class Fleet {
     if (this.#members > 0 || this.#beatMs === 0) return
     clearTimeout(this.#timer)
     this.#beatMs = 0
-    this.#send('ZREM', this.#key, ownId()).catch(ignore)
+    this.#send('ZREM', this.#key, ownId()).catch(() => undefined)
   }
 
   /** For stores that use this process's clock, which may be hours off until then. */
@@ -90,28 +90,33 @@ export class Fleet {
     return this.#clockAsked
   }
 
-  /** Sends one at a time, unless the client has lost it. */
   async #beat(): Promise<void> {
     const beatMs = this.#beatMs
-    const isCurrent = (): boolean => this.#members > 0 && this.#beatMs === beatMs && beatMs > 0
-    const next = (): void => {
-      if (!isCurrent()) return
-      clearTimeout(this.#timer)
-      // Random, so that processes started together do not beat together.
-      this.#timer = setTimeout(() => void this.#beat(), beatMs * (0.75 + Math.random() / 2))
-      this.#timer.unref?.()
-    }
-    this.#timer = setTimeout(next, longestBeats * beatMs)
-    this.#timer.unref?.()
+    // In case that the client loses this one.
+    this.#beatWithin(beatsUntilGone * beatMs)
     try {
       const measured = this.#measureClock()
       this.#clockAsked ??= measured
       await measured
-      if (isCurrent()) await this.#count()
+      if (this.#beatMs === beatMs) await this.#count()
     } catch (error) {
-      warnAboutRefusal(error)
+      const { code, message } = storeFailure(error)
+      // Without heartbeats, each process would allow the whole limit while Redis is unavailable.
+      if (code === 'SLUICE_REDIS_PERMISSION' || code === 'SLUICE_STORE_FAILED') {
+        warnOnce(
+          `heartbeats fail, so processes cannot be counted; set { instances } on the limiter: ${message}`,
+          'heartbeat',
+        )
+      }
     }
-    next()
+    // Random, so that processes started together do not beat together.
+    if (this.#beatMs === beatMs) this.#beatWithin(beatMs * (0.75 + Math.random() / 2))
+  }
+
+  #beatWithin(delayMs: number): void {
+    clearTimeout(this.#timer)
+    this.#timer = setTimeout(() => void this.#beat(), delayMs)
+    this.#timer.unref?.()
   }
 
   async #count(): Promise<void> {
@@ -123,8 +128,7 @@ export class Fleet {
       this.#send('ZCARD', this.#key),
       this.#send('PEXPIRE', this.#key, String(2 * lifeMs)),
     ])
-    this.#counts.push(Math.max(1, Number(count) || 1))
-    if (this.#counts.length > beatsUntilGone) this.#counts.shift()
+    this.#counts = [...this.#counts.slice(1 - beatsUntilGone), Number(count) || 1]
   }
 
   #send(name: string, ...args: string[]): Promise<unknown> {
@@ -134,36 +138,17 @@ export class Fleet {
   /** If the server forbids TIME, the clock of this process is used. */
   async #measureClock(): Promise<void> {
     const before = performance.now()
-    const time = await this.#send('TIME').catch(ignore)
+    const time = await this.#send('TIME').catch(() => undefined)
     const tookMs = performance.now() - before
     if (!Array.isArray(time)) return
     // A slow reply is inaccurate, but better than none.
     if (tookMs > longestMeasureMs && this.#offsetMs !== undefined) return
-    const [seconds, microseconds] = time.map(Number)
-    if (!Number.isSafeInteger(seconds) || !Number.isSafeInteger(microseconds)) return
-    const serverMs = Number(seconds) * 1_000 + Number(microseconds) / 1_000
+    const serverMs = Number(time[0]) * 1_000 + Number(time[1]) / 1_000
+    if (!Number.isFinite(serverMs)) return
     this.#offsetMs = serverMs - (before + tookMs / 2)
-    this.#tellSkew(this.skewMs)
-  }
-
-  /** Reports the skew once, and again whenever it has changed by `toleratedSkewMs`. */
-  #tellSkew(skewMs: number): void {
+    const { skewMs } = this
     if (Math.abs(skewMs - this.#toldSkewMs) < toleratedSkewMs) return
     this.#toldSkewMs = skewMs
     for (const observer of this.#observers) observer({ type: 'clock-skew', skewMs })
   }
-}
-
-/** Without heartbeats, each process would allow the whole limit while Redis is unavailable. */
-function warnAboutRefusal(error: unknown): void {
-  const { code, message } = storeFailure(error)
-  if (code !== 'SLUICE_REDIS_PERMISSION' && code !== 'SLUICE_STORE_FAILED') return
-  warnOnce(
-    `heartbeats fail, so processes cannot be counted; set { instances } on the limiter: ${message}`,
-    'heartbeat',
-  )
-}
-
-function ignore(): undefined {
-  return undefined
 }

@@ -217,7 +217,7 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
     },
     fleet: {
       get instances() {
-        return fleet.instances ?? 1
+        return fleet.instances
       },
       get clockSkewMs() {
         return fleet.skewMs
