@@ -39,7 +39,7 @@ export function queueByHashTag(open: () => CallQueue): AskQueues {
     },
     submit(ask) {
       if (isClosed) ask.fail(storeClosed())
-      else if (hasOneHashTag(ask.keys)) add(ask)
+      else if (ask.keys.length === 1 || new Set(ask.keys.map(hashTagOf)).size === 1) add(ask)
       else applyToSeveral(ask)
     },
     async close() {
@@ -48,9 +48,4 @@ export function queueByHashTag(open: () => CallQueue): AskQueues {
       await Promise.all([...queues.values()].map((queue) => queue.close()))
     },
   }
-}
-
-function hasOneHashTag(keys: readonly string[]): boolean {
-  const [first = ''] = keys
-  return keys.length === 1 || keys.every((key) => hashTagOf(key) === hashTagOf(first))
 }

@@ -16,9 +16,32 @@ const migratingMs = 5_000
  * its own call. A request with several keys is then decided key by key, and units are given back
  * after a denial.
  */
-export function askAcrossMigration(askRedis: AskRedis, readHeldUnits: ReadText): AskRedis {
-  const askOneKey = askApart(askRedis, readHeldUnits)
+export function askAcrossMigration(
+  askRedis: AskRedis,
+  readHeldUnits: (key: string) => Promise<string>,
+): AskRedis {
   let migratingUntil = Number.NEGATIVE_INFINITY
+
+  /**
+   * Decides one key. Its grants are stored under another key, so TRYAGAIN can happen here too,
+   * until both have moved. Until then no process can change the grants, so reading them first is
+   * safe. A script that finds the grants on its own node uses those instead.
+   */
+  async function askOneKey(ask: QueuedRequest): Promise<AskResult> {
+    const call = { asks: [ask], plan: undefined }
+    const [result = []] = await askRedis(call).catch(async (error: unknown) => {
+      if (!isTryAgain(error) || !mayHaveGrants(ask)) throw error
+      return askRedis(call, { apart: await readHeldUnits(ask.keys[0] ?? '') })
+    })
+    return result
+  }
+
+  function submit(part: QueuedRequest): void {
+    askOneKey(part).then(
+      (result) => passOn([result], [part]),
+      (error: unknown) => part.fail(error),
+    )
+  }
 
   return async (call) => {
     if (performance.now() >= migratingUntil) {
@@ -29,49 +52,13 @@ export function askAcrossMigration(askRedis: AskRedis, readHeldUnits: ReadText):
         migratingUntil = performance.now() + migratingMs
       }
     }
-    return askKeyByKey(call.asks, askOneKey)
-  }
-}
-
-type ReadText = (key: string) => Promise<string>
-
-type AskOneKey = (asks: readonly QueuedRequest[]) => Promise<readonly AskResult[]>
-
-/**
- * Decides one key. Its grants are stored under another key, so TRYAGAIN can happen here too, until
- * both have moved. Until then no process can change the grants, so reading them first is safe. A
- * script that finds the grants on its own node uses those instead.
- */
-function askApart(askRedis: AskRedis, readHeldUnits: ReadText): AskOneKey {
-  return async (asks) => {
-    try {
-      return await askRedis({ asks, plan: undefined })
-    } catch (error) {
-      const key = asks[0]?.keys[0]
-      if (key === undefined || !isTryAgain(error) || !asks.some(mayHaveGrants)) throw error
-      return askRedis({ asks, plan: undefined }, { apart: await readHeldUnits(key) })
-    }
-  }
-}
-
-async function askKeyByKey(
-  asks: readonly QueuedRequest[],
-  askOneKey: AskOneKey,
-): Promise<readonly AskResult[]> {
-  const submit = (part: QueuedRequest) => {
-    askOneKey([part]).then(
-      (found) => passOn(found, [part]),
-      (error: unknown) => part.fail(error),
+    const results = call.asks.map((ask) =>
+      ask.keys.length > 1 ? applyByShard(ask, (key) => key, submit) : askOneKey(ask),
     )
+    // A failed call does not end the batch, which stays in flight until its last call ends.
+    await Promise.allSettled(results)
+    return Promise.all(results)
   }
-  const results = asks.map(async (ask): Promise<AskResult> => {
-    if (ask.keys.length > 1) return applyByShard(ask, (key) => key, submit)
-    const [found = []] = await askOneKey([ask])
-    return found
-  })
-  // A failed call does not end the batch, which stays in flight until its last call ends.
-  await Promise.allSettled(results)
-  return Promise.all(results)
 }
 
 /** ioredis retries on its own for a while, and then reports it as its last error. */

@@ -50,9 +50,9 @@ export async function applyByShard(
   }
 
   /** If this fails, units stay taken until they leave the window, or a denial is not counted. */
-  async function settle(op: 'refund' | 'charge', part: Part): Promise<void> {
-    if (part.length === 0) return
-    await ask(op, part).catch(() => record(part, []))
+  function settle(op: 'refund' | 'charge', some: readonly Part[]): Promise<unknown> {
+    const asked = some.filter(({ length }) => length > 0)
+    return Promise.all(asked.map((part) => ask(op, part).catch(() => record(part, []))))
   }
 
   /** With the receipts for the units taken. */
@@ -64,38 +64,31 @@ export async function applyByShard(
   }
 
   async function consumeInTurn(): Promise<void> {
+    parts.sort((a, b) => smallestLimit(a) - smallestLimit(b))
     for (const [index, part] of parts.entries()) {
       const asked = parts.slice(0, index)
-      const before = asked.map(taken)
       try {
         const answers = await ask('consume', part)
         if (answers.every(({ allowed }) => allowed)) continue
       } catch (error) {
-        await Promise.all(before.map((one) => settle('refund', one)))
+        await settle('refund', asked.map(taken))
         throw error
       }
-      const after = parts.slice(index + 1)
       // Policies that count denials keep their units, and are charged where they were not reached.
+      const uncharged = parts.slice(index + 1).map((one) => one.filter(countsDenials))
       await Promise.all([
-        ...before.map((one) =>
-          settle(
-            'refund',
-            one.filter((item) => !countsDenials(item)),
-          ),
+        settle(
+          'refund',
+          asked.map((one) => taken(one).filter((item) => !countsDenials(item))),
         ),
-        ...after.map((one) => settle('charge', one.filter(countsDenials))),
-        ...asked.map((one) => settle('charge', one.filter(takesStrikes))),
+        settle('charge', [...uncharged, ...asked.map((one) => one.filter(takesStrikes))]),
       ])
       return
     }
   }
 
-  if (whole.op === 'consume') {
-    parts.sort((a, b) => smallestLimit(a) - smallestLimit(b))
-    await consumeInTurn()
-  } else {
-    await Promise.all(parts.map((part) => ask(whole.op, part)))
-  }
+  if (whole.op === 'consume') await consumeInTurn()
+  else await Promise.all(parts.map((part) => ask(whole.op, part)))
   const isAllowed = outcomes.every(({ allowed }) => allowed)
   return isAllowed
     ? outcomes
