@@ -41,7 +41,6 @@ function invalid(value: unknown, fix: string): TypeError {
 
 function show(value: unknown): string {
   if (typeof value === 'string') return `'${value}'`
-  if (Array.isArray(value))
-    return `[${value.map((item) => (Array.isArray(item) ? '[…]' : show(item))).join(', ')}]`
+  if (Array.isArray(value)) return `[${value.map(show).join(', ')}]`
   return typeof value === 'object' && value !== null ? 'an object' : String(value)
 }
