@@ -23,24 +23,20 @@ export function queueByHashTag(open: () => CallQueue): AskQueues {
     queue.submit(ask)
   }
 
-  function applyToSeveral(ask: QueuedRequest): void {
-    const settled = applyByShard(ask, hashTagOf, add)
-      .then(
-        (outcomes) => ask.settle(outcomes),
-        (error: unknown) => ask.fail(error),
-      )
-      .finally(() => underWay.delete(settled))
-    underWay.add(settled)
-  }
-
   return {
     get isClosed() {
       return isClosed
     },
     submit(ask) {
-      if (isClosed) ask.fail(storeClosed())
-      else if (ask.keys.length === 1 || new Set(ask.keys.map(hashTagOf)).size === 1) add(ask)
-      else applyToSeveral(ask)
+      if (isClosed) return ask.fail(storeClosed())
+      if (ask.keys.length === 1 || new Set(ask.keys.map(hashTagOf)).size < 2) return add(ask)
+      const settled = applyByShard(ask, hashTagOf, add)
+        .then(
+          (outcomes) => ask.settle(outcomes),
+          (error: unknown) => ask.fail(error),
+        )
+        .finally(() => underWay.delete(settled))
+      underWay.add(settled)
     },
     async close() {
       isClosed = true

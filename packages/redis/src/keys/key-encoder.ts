@@ -66,7 +66,8 @@ export class KeyEncoder {
     const { prefix, digest: isDigested } = this.#options
     const digested = digest ?? this.digestOf(identity)
     const text = isDigested || digest !== undefined ? digested : escapeKey(identity)
-    const key = [flat(`${prefix}:{${hashTagOf(digested)}}:${part}:${text}`)] as const
+    const tag = hashTags[firstByteOf(digested) % hashTags.length]
+    const key = [flat(`${prefix}:{${tag}}:${part}:${text}`)] as const
     if (isCached) this.#keys.set(part, identity, key)
     return key
   }
@@ -92,10 +93,6 @@ export function grantsKey(key: string): string {
 /** Copies a concatenated string: V8 would walk its parts at every use. */
 function flat(text: string): string {
   return typeof Buffer === 'undefined' ? text : Buffer.from(text).toString()
-}
-
-function hashTagOf(digest: string): string {
-  return hashTags[firstByteOf(digest) % hashTags.length] ?? ''
 }
 
 /** Escapes all but plain characters as % and their UTF-16 codes. */
