@@ -53,20 +53,13 @@ function addIntegerPolicies(
   states: readonly PolicyState[],
   binding: BindingPolicy,
 ): void {
-  const limits: number[] = []
-  let policies = ''
+  const windows = new Map<number, number>()
   for (const state of states) {
-    const limit = integerLimit(state)
-    if (limit === undefined || limits.includes(limit)) continue
-    limits.push(limit)
-    const listed = limit === integerLimit(binding.state) ? binding.state : state
-    policies += `${policies === '' ? '' : ', '}${limit};w=${wholeSeconds(listed.windowMs)}`
+    const limit = countsRequests(state) ? shownLimit(state) : undefined
+    const seconds = wholeSeconds(state.windowMs)
+    if (limit === undefined || seconds === undefined) continue
+    if (!windows.has(limit) || state === binding.state) windows.set(limit, seconds)
   }
-  if (policies !== '') lines.push(['RateLimit-Policy', policies])
-}
-
-/** Returns the number under which a policy can be listed. */
-function integerLimit(state: PolicyState): number | undefined {
-  const hasWindow = countsRequests(state) && wholeSeconds(state.windowMs) !== undefined
-  return hasWindow ? shownLimit(state) : undefined
+  const policies = Array.from(windows, ([limit, seconds]) => `${limit};w=${seconds}`)
+  if (policies.length > 0) lines.push(['RateLimit-Policy', policies.join(', ')])
 }
