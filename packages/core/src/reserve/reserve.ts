@@ -46,7 +46,7 @@ export class Reservations {
   readonly #way: ReserveWay
   /** By key and by limit: a unit is spent only under its own limit. */
   readonly #pools = new Map<string, Pool>()
-  readonly #counted = new Set<CountedUnits>()
+  readonly #open = new Set<Reservation>()
   readonly #alarm = new Alarm(() => this.#sweep())
   /** Nothing more is reserved. */
   #isClosed = false
@@ -74,31 +74,36 @@ export class Reservations {
           obtain: (more: number, request: object) => this.#obtainAll(ownParts, request, more),
           explain: async (more: number, request: object) =>
             refused(await decide('peek', withCost(held, more), request)),
-          settle: (missing: number, total: number) =>
-            Promise.all([
+          settle: (missing: number, total: number) => {
+            this.#open.delete(reservation)
+            return Promise.all([
               missing > 0 && decide('charge', withCost(held, missing)),
               this.#settleShadows(decision, shadows, total - units),
-            ]),
+            ])
+          },
         }
-        return new Reservation(decision, from, { units, step })
+        const reservation = new Reservation(decision, from, { units, step })
+        if (decision.allowed) this.#open.add(reservation)
+        return reservation
       },
     }
   }
 
-  /** Returns all units. Resolves when the store knows, or has not answered in time. */
+  /** Ends all reservations. Resolves when the store knows, or has not answered in time. */
   close(): Promise<unknown> | undefined {
     this.#isClosed = true
     this.#alarm.stop()
-    const all = [...this.#pools.values(), ...this.#counted]
+    const ends = [...this.#open].map((reservation) => reservation.cancel())
+    for (const pool of this.#pools.values()) ends.push(pool.flush())
     this.#pools.clear()
-    return all.length === 0 ? undefined : Promise.all(all.map((account) => account.close()))
+    return ends.length === 0 ? undefined : Promise.all(ends)
   }
 
   #accountOf(check: Check): Part['account'] {
     const { caller } = this.#way
     const { policy, limit } = check
     // Without grants there is nothing that reservations could share.
-    if (policy.counting === policy.algorithm) return new CountedUnits(caller, this.#counted)
+    if (policy.counting === policy.algorithm) return new CountedUnits(caller)
     const name = `${limit} ${stateKey(check)}`
     const known = this.#pools.get(name)
     if (known) return known
