@@ -2,7 +2,6 @@ import { stateKey } from '../engine/working-set.ts'
 import { type Check, divideChecks } from '../model/check.ts'
 import { type Decide, type Decision, decisionOf } from '../model/decision.ts'
 import type { Policy } from '../model/policy.ts'
-import type { Outcome } from '../model/store.ts'
 import type { Caller } from '../resilience/caller.ts'
 import { Alarm, momentNow } from '../waiting/timers.ts'
 import { Pool } from './pool.ts'
@@ -57,7 +56,7 @@ export class Reservations {
 
   /** Reserves the costs of checks with `reserve`, and takes the others; or none, if one denies. */
   async reserve(checks: readonly Check[]): Promise<Reserved> {
-    const { decide } = this.#way
+    const { decide, refund } = this.#way
     // Unlimited keys need no reservation, and a shadow policy must not delay anybody.
     const parts = divideChecks(checks)
       .enforced.filter(({ policy, limit }) => policy.reserveMs > 0 && Number.isFinite(limit))
@@ -76,9 +75,14 @@ export class Reservations {
             refused(await decide('peek', withCost(held, more), request)),
           settle: (missing: number, total: number) => {
             this.#open.delete(reservation)
+            // Shadow policies took the estimate. It is replaced with the units spent.
+            const more = total - units
+            const owed = [...withCost(held, missing), ...withCost(shadows, more)]
+            const charged = owed.filter(({ cost }) => cost > 0)
+            const policies = more < 0 ? shadows.map(({ policy }) => policy) : []
             return Promise.all([
-              missing > 0 && decide('charge', withCost(held, missing)),
-              this.#settleShadows(decision, shadows, total - units),
+              charged.length > 0 && decide('charge', charged),
+              policies.length > 0 && refund(decision, { units: -more, policies }),
             ])
           },
         }
@@ -132,12 +136,13 @@ export class Reservations {
     for (let isLast = false; ; isLast = true) {
       const obtained = await this.#obtainAll(parts, request)
       if (obtained) {
-        let rest: Decision | undefined
+        let isAllowed = false
         try {
-          if (others.length > 0) rest = await decide('consume', others, request)
-          return together(checks, [obtained, others, rest])
+          const rest = await decide('consume', others, request)
+          isAllowed = rest.allowed
+          return together(checks, obtained, rest)
         } finally {
-          if (others.length > 0 && !rest?.allowed) await releaseAll(parts)
+          if (!isAllowed) await releaseAll(parts)
         }
       }
       // It counts the denial if necessary, and finds the wait.
@@ -172,18 +177,6 @@ export class Reservations {
     if (failed) throw failed.reason
     return undefined
   }
-
-  /** Shadow policies took the estimate. It is replaced with the units spent. */
-  async #settleShadows(
-    decision: Decision,
-    shadows: readonly Check[],
-    more: number,
-  ): Promise<unknown> {
-    if (shadows.length === 0 || more === 0) return
-    if (more > 0) return this.#way.decide('charge', withCost(shadows, more))
-    const policies = shadows.map(({ policy }) => policy)
-    return this.#way.refund(decision, { units: -more, policies })
-  }
 }
 
 function withCost(checks: readonly Check[], cost: number): readonly Check[] {
@@ -197,21 +190,22 @@ async function releaseAll(parts: readonly Part[], cost?: number): Promise<void> 
 /** One decision, with the outcomes in the order of the checks. */
 function together(
   checks: readonly Check[],
-  [obtained, others, rest]: [readonly Decision[], readonly Check[], Decision | undefined],
+  obtained: readonly Decision[],
+  rest: Decision,
 ): Decision {
-  const all = rest ? [...obtained, rest] : obtained
+  const all = [rest, ...obtained]
   // The failure modes `open` and `closed` have no outcomes.
-  const isUnasked = ({ outcomes }: Decision) => outcomes.length === 0
-  const unasked = all.find((one) => isUnasked(one) && !one.allowed) ?? all.find(isUnasked)
+  const isUnasked = ({ source }: Decision) => source === 'closed' || source === 'open'
+  const unasked = (rest.allowed ? all : [rest]).find(isUnasked)
   if (unasked) return unasked
-  const fromRest = (rest?.outcomes ?? []).values()
-  const fromParts = obtained.flatMap(({ outcomes }) => outcomes).values()
-  const inOrder = checks.flatMap((check): Outcome[] => {
-    const { value } = others.includes(check) ? fromRest.next() : fromParts.next()
-    return value ? [value] : []
-  })
+  const found = new Map(
+    all.flatMap(({ outcomes }) => outcomes.map((outcome) => [outcome.policy.id, outcome])),
+  )
+  // Shadow policies have no outcomes.
+  const enforced = checks.filter(({ policy }) => found.has(policy.id))
+  const outcomes = enforced.flatMap(({ policy }) => found.get(policy.id) ?? [])
   const source = all.find((decision) => decision.source !== 'store')?.source ?? 'store'
-  return { ...decisionOf(inOrder, checks, source), shadow: rest?.shadow }
+  return { ...decisionOf(outcomes, enforced, source), shadow: rest.shadow }
 }
 
 /** The decision for units that were returned too late. */
