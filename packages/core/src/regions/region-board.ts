@@ -1,8 +1,8 @@
+import { randomId } from '../ledger/grants.ts'
 import type { CountedKey } from '../model/check.ts'
 import type { Policy } from '../model/policy.ts'
 import type { RegionReport, RegionUse } from '../model/region.ts'
 import type { ManualChange } from '../model/store.ts'
-import { isOptions } from '../options/options.ts'
 import { warnOnce } from '../options/warn.ts'
 import { definePolicy } from '../policy/policy.ts'
 import { Alarm, monotonicMs } from '../waiting/timers.ts'
@@ -21,7 +21,7 @@ const maxNotices = 200
 export class RegionBoard {
   readonly #stores: RegionStores
   readonly #usage: () => RegionUse
-  readonly #member = randomText()
+  readonly #member = String(randomId())
   /** Each notice is handled by one process of a region: the one that takes the only unit. */
   readonly #once: Policy = definePolicy(
     { name: 'sluice-notices', limit: 1, window: 2 * noticeMs, algorithm: 'fixed-window' },
@@ -30,14 +30,13 @@ export class RegionBoard {
   readonly #policies = new Map<string, Policy>()
   readonly #seen = new Set<string>()
   readonly #others = new Map<string, { post: Post; atMs: number }>()
-  #notices: readonly { readonly notice: Notice; readonly atMs: number }[] = []
+  #notices: readonly (Omit<Notice, 'ageMs'> & { readonly atMs: number })[] = []
   #sequence = 0
   readonly #alarm = new Alarm(() => {
     this.#alarm.within(intervalMs)
     void this.#share()
   })
   #isSharing = false
-  #isClosed = false
 
   constructor(stores: RegionStores, usage: () => RegionUse) {
     this.#stores = stores
@@ -46,7 +45,7 @@ export class RegionBoard {
 
   /** Starts reading the board, for notices about the policies of the checks. */
   open(checks: readonly CountedKey[]): void {
-    const isFirst = this.#policies.size === 0 && !this.#isClosed
+    const isFirst = this.#policies.size === 0
     if (isFirst && this.#stores.global.fleet?.shareReport) this.#alarm.within(intervalMs)
     for (const { policy } of checks) this.#policies.set(policy.id, policy)
   }
@@ -61,8 +60,7 @@ export class RegionBoard {
       const known = digest ?? ofKey
       const identity = known === undefined ? { key } : { digest: known }
       const cost = 'blockMs' in check ? check.blockMs : 1
-      const notice: Notice = { id: randomText(), op, policy: policy.id, cost, ...identity }
-      return { notice, atMs }
+      return { id: String(randomId()), op, policy: policy.id, cost, ...identity, atMs }
     })
     this.#notices = [...this.#notices, ...added].slice(-maxNotices)
     void this.#share()
@@ -89,19 +87,18 @@ export class RegionBoard {
   }
 
   close(): void {
-    this.#isClosed = true
     this.#alarm.stop()
   }
 
   /** Never rejects: the next post has everything that this one had. */
   async #share(): Promise<void> {
-    if (this.#isSharing || this.#isClosed) return
+    if (this.#isSharing) return
     this.#isSharing = true
     const { shares, global } = this.#stores
     const now = monotonicMs()
     this.#notices = this.#notices.filter(({ atMs }) => now - atMs < noticeMs)
     this.#sequence += 1
-    const notices = this.#notices.map(({ notice, atMs }) => ({ ...notice, ageMs: now - atMs }))
+    const notices = this.#notices.map(({ atMs, ...notice }) => ({ ...notice, ageMs: now - atMs }))
     const post: Post = {
       region: shares.region,
       shares: shares.text,
@@ -118,7 +115,7 @@ export class RegionBoard {
         text: JSON.stringify(post),
         ttlMs: Math.ceil(Math.max(aliveMs, newestMs + noticeMs - now)),
       })
-      await this.#read((texts ?? []).flatMap((text) => decodePost(text) ?? []))
+      await this.#read((texts ?? []).flatMap(decodePost))
     } catch {
       // The global or the local store is unavailable: notices stay on the board for an hour.
     } finally {
@@ -149,7 +146,7 @@ export class RegionBoard {
   }
 
   /** Repeats in this region what another one has done. */
-  async #follow({ id, op, key, digest, cost, ageMs, ...named }: AgedNotice): Promise<void> {
+  async #follow({ id, op, key, digest, cost, ageMs, ...named }: Notice): Promise<void> {
     const policy = this.#policies.get(named.policy)
     const identity = digest ?? key
     // It is read again, until a limiter of this process has used the policy.
@@ -167,10 +164,6 @@ export class RegionBoard {
   }
 }
 
-function randomText(): string {
-  return Math.random().toString(36).slice(2, 12) + Math.random().toString(36).slice(2, 12)
-}
-
 /** A reset or a block that the other regions must repeat. */
 interface Notice {
   readonly id: string
@@ -181,10 +174,9 @@ interface Notice {
   readonly digest?: string | undefined
   /** Duration of a block (ms); 1 for a reset. */
   readonly cost: number
+  /** Time (ms) since it was first posted. */
+  readonly ageMs: number
 }
-
-/** A notice, with the time (ms) since it was first posted. */
-type AgedNotice = Notice & { readonly ageMs: number }
 
 /** The post of one process for the processes of all regions. */
 interface Post {
@@ -193,53 +185,31 @@ interface Post {
   readonly member: string
   readonly sequence: number
   readonly usage: RegionUse
-  readonly notices: readonly AgedNotice[]
+  readonly notices: readonly Notice[]
 }
 
-/** Parses a post; `undefined` for an invalid one, such as one of a later version. */
-function decodePost(text: string): Post | undefined {
-  let post: Fields
+/** Parses a post; empty for an invalid one, such as one of a later version. */
+function decodePost(text: string): readonly Post[] {
   try {
-    post = fieldsOf(JSON.parse(text))
+    const post: Post = JSON.parse(text)
+    const { region, shares, member, sequence, usage, notices } = post
+    const amounts = [sequence, usage.share, usage.fromShare, usage.borrowed, usage.held]
+    const isValid = [region, shares, member].every(isText) && amounts.every(isAmount)
+    return isValid ? [{ ...post, notices: notices.filter(isNotice) }] : []
   } catch {
-    return undefined
-  }
-  const { region, shares, member, sequence, notices } = post
-  if (!isText(region) || !isText(shares) || !isText(member) || !isAmount(sequence)) return undefined
-  if (!Array.isArray(notices)) return undefined
-  const usage = fieldsOf(post.usage)
-  const amount = (field: keyof RegionUse) => (isAmount(usage[field]) ? usage[field] : 0)
-  return {
-    ...{ region, shares, member, sequence },
-    usage: {
-      share: amount('share'),
-      fromShare: amount('fromShare'),
-      borrowed: amount('borrowed'),
-      held: amount('held'),
-    },
-    notices: notices.flatMap((notice: unknown) => decodeNotice(fieldsOf(notice)) ?? []),
+    return []
   }
 }
 
-function decodeNotice(notice: Fields): AgedNotice | undefined {
-  const { id, op, policy, key, digest, cost, ageMs } = notice
-  if (!isText(id) || !isText(policy) || !isAmount(cost) || !isAmount(ageMs)) return undefined
-  if (op !== 'reset' && op !== 'block') return undefined
-  const named = { id, op, policy, cost, ageMs } as const
-  if (isText(digest)) return { ...named, digest }
-  return isText(key) ? { ...named, key } : undefined
+function isNotice({ id, op, policy, key, digest, cost, ageMs }: Notice): boolean {
+  const isKnown = op === 'reset' || op === 'block'
+  return isKnown && [id, policy, digest ?? key].every(isText) && [cost, ageMs].every(isAmount)
 }
 
-type Fields = Readonly<Record<string, unknown>>
-
-function fieldsOf(value: unknown): Fields {
-  return isOptions(value) ? { ...value } : {}
-}
-
-function isText(value: unknown): value is string {
+function isText(value: unknown): boolean {
   return typeof value === 'string' && value !== ''
 }
 
-function isAmount(value: unknown): value is number {
-  return typeof value === 'number' && Number.isFinite(value) && value >= 0
+function isAmount(value: unknown): boolean {
+  return typeof value === 'number' && value >= 0
 }
