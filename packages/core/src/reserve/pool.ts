@@ -109,9 +109,8 @@ export class Pool {
     if (units + this.#assigned + this.users + this.#calls === 0) return false
     const soon = later(now, this.#check.policy.reserveMs / 2)
     const isDue = ({ endsAt }: Units) => endsAt !== undefined && hasPassed(endsAt, soon)
-    const mustTell = this.#units.some(isDue) || this.#spent.some(isDue)
-    const hasLost = this.#lost.length > 0
-    if (mustTell || hasLost || this.#spare < 0 || this.#excess > 0) void this.flush()
+    const mustTell = [...this.#units, ...this.#spent].some(isDue) || this.#lost.length > 0
+    if (mustTell || this.#spare < 0 || this.#excess > 0) void this.flush()
     return true
   }
 

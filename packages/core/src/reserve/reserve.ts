@@ -12,10 +12,7 @@ import { CountedUnits } from './units.ts'
 interface ReserveWay {
   readonly caller: Caller
   readonly decide: Decide
-  refund(
-    decision: Decision,
-    options?: { readonly units: number; readonly policies: readonly Policy[] },
-  ): Promise<boolean>
+  refund(decision: Decision, options?: { units: number; policies: Policy[] }): Promise<boolean>
 }
 
 interface Part {
@@ -70,7 +67,11 @@ export class Reservations {
         const shadows = own.filter((one) => one.policy.reserveMs > 0 && !held.includes(one))
         const from = {
           accounts: ownParts.map(({ account }) => account),
-          obtain: (more: number, request: object) => this.#obtainAll(ownParts, request, more),
+          obtain: (cost: number, request: object) =>
+            this.#obtainAll(
+              ownParts.map(({ account, check }) => ({ account, check: { ...check, cost } })),
+              request,
+            ),
           explain: async (more: number, request: object) =>
             refused(await decide('peek', withCost(held, more), request)),
           settle: (missing: number, total: number) => {
@@ -156,23 +157,18 @@ export class Reservations {
 
   /**
    * Returns the decisions of all parts; `undefined` if one of them denies, so that none is taken.
-   * @param cost of each part @default that of its check
    * @throws or rejects if one of them failed: then none is taken either
    */
   async #obtainAll(
     parts: readonly Part[],
     request: object,
-    cost?: number,
   ): Promise<readonly Decision[] | undefined> {
-    const obtaining = parts.map(({ account, check }) =>
-      account.obtain(cost === undefined ? check : { ...check, cost }, request),
-    )
+    const obtaining = parts.map(({ account, check }) => account.obtain(check, request))
     const ends = await Promise.allSettled(obtaining)
     const obtained = ends.map((end) => (end.status === 'fulfilled' ? end.value : undefined))
     const known = obtained.filter((decision) => decision !== undefined)
     if (known.length === parts.length && !this.#isClosed) return known
-    const taken = parts.filter((_, index) => obtained[index])
-    await releaseAll(taken, cost)
+    await releaseAll(parts.filter((_, index) => obtained[index]))
     const failed = ends.find((end) => end.status === 'rejected')
     if (failed) throw failed.reason
     return undefined
@@ -183,8 +179,8 @@ function withCost(checks: readonly Check[], cost: number): readonly Check[] {
   return checks.map((check) => ({ ...check, cost }))
 }
 
-async function releaseAll(parts: readonly Part[], cost?: number): Promise<void> {
-  await Promise.all(parts.map(({ account, check }) => account.release(cost ?? check.cost)))
+async function releaseAll(parts: readonly Part[]): Promise<void> {
+  await Promise.all(parts.map(({ account, check }) => account.release(check.cost)))
 }
 
 /** One decision, with the outcomes in the order of the checks. */
