@@ -9,7 +9,7 @@ import {
 import type { Policy } from '../model/policy.ts'
 import type { RegionUse, StoreRegion } from '../model/region.ts'
 import type { DecidingOp, Outcome, StoreOp } from '../model/store.ts'
-import { errorText } from '../options/errors.ts'
+import { errorText, SluiceError } from '../options/errors.ts'
 import { warnOnce } from '../options/warn.ts'
 import { Caller } from '../resilience/caller.ts'
 import { type SharedStore, sharedStoreOf } from '../resilience/shared-store.ts'
@@ -107,12 +107,18 @@ export class Central {
     })
   }
 
-  /** @throws or rejects if the global store fails or is unavailable */
-  reset(checks: readonly ResetCheck[]): Promise<readonly boolean[]> {
+  /** Rejects if the global store fails or is unavailable. */
+  async reset(checks: readonly ResetCheck[]): Promise<readonly boolean[]> {
     // The limiter's grants are those of its share.
     const central = checks.map(({ closed: _, ...check }) => this.#checkOf(check))
     const { changes, grants } = this.#shared
-    return changes.overwrite({ op: 'reset', checks: grants.forget(central) }, this.#caller)
+    try {
+      return await changes.overwrite({ op: 'reset', checks: grants.forget(central) }, this.#caller)
+    } catch (cause) {
+      // The local store works, and continues.
+      const message = `nothing was reset in this region, since the global store failed: ${errorText(cause)}`
+      throw new SluiceError('SLUICE_STORE_CHECK', message, { cause })
+    }
   }
 
   close(): Promise<void> {

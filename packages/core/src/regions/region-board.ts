@@ -28,10 +28,9 @@ export class RegionBoard {
     'notices',
   )
   readonly #policies = new Map<string, Policy>()
-  readonly #seen = new Set<string>()
-  readonly #others = new Map<string, { post: Post; atMs: number }>()
+  #seen: Set<string> = new Set()
+  #others = new Map<string, { post: Post; atMs: number }>()
   #notices: readonly (Omit<Notice, 'ageMs'> & { readonly atMs: number })[] = []
-  #sequence = 0
   readonly #alarm = new Alarm(() => {
     this.#alarm.within(intervalMs)
     void this.#share()
@@ -56,8 +55,7 @@ export class RegionBoard {
     const atMs = monotonicMs()
     const added = checks.map(({ policy, key, digest, ...check }) => {
       // A store that finds keys by their digest spares the global store the identity.
-      const ofKey = local.keys?.keyFor ? local.keys.digestOf?.(key) : undefined
-      const known = digest ?? ofKey
+      const known = digest ?? (local.keys?.keyFor && local.keys.digestOf?.(key))
       const identity = known === undefined ? { key } : { digest: known }
       const cost = 'blockMs' in check ? check.blockMs : 1
       return { id: String(randomId()), op, policy: policy.id, cost, ...identity, atMs }
@@ -97,23 +95,21 @@ export class RegionBoard {
     const { shares, global } = this.#stores
     const now = monotonicMs()
     this.#notices = this.#notices.filter(({ atMs }) => now - atMs < noticeMs)
-    this.#sequence += 1
     const notices = this.#notices.map(({ atMs, ...notice }) => ({ ...notice, ageMs: now - atMs }))
     const post: Post = {
       region: shares.region,
       shares: shares.text,
       member: this.#member,
-      sequence: this.#sequence,
+      sequence: now,
       usage: this.#usage(),
       notices,
     }
-    const newestMs = this.#notices.at(-1)?.atMs ?? Number.NEGATIVE_INFINITY
     try {
       const texts = await global.fleet?.shareReport?.({
         topic: 'regions',
         member: this.#member,
         text: JSON.stringify(post),
-        ttlMs: Math.ceil(Math.max(aliveMs, newestMs + noticeMs - now)),
+        ttlMs: notices.length > 0 ? noticeMs : aliveMs,
       })
       await this.#read((texts ?? []).flatMap(decodePost))
     } catch {
@@ -126,11 +122,12 @@ export class RegionBoard {
   async #read(posts: readonly Post[]): Promise<void> {
     const { region, text: shares } = this.#stores.shares
     const atMs = monotonicMs()
-    const members = new Set(posts.map(({ member }) => member))
-    for (const member of this.#others.keys()) if (!members.has(member)) this.#others.delete(member)
+    const before = this.#others
+    this.#others = new Map()
     for (const post of posts) {
-      const known = this.#others.get(post.member)
-      if (known?.post.sequence !== post.sequence) this.#others.set(post.member, { post, atMs })
+      const known = before.get(post.member)
+      const isSilent = known?.post.sequence === post.sequence
+      this.#others.set(post.member, isSilent ? known : { post, atMs })
       if (post.shares === shares) continue
       warnOnce(
         `regions '${post.region}' and '${region}' have different shares, so the sum may exceed the limits; use the same shares in all processes`,
@@ -138,8 +135,7 @@ export class RegionBoard {
       )
     }
     const there = posts.filter((post) => post.region !== region).flatMap(({ notices }) => notices)
-    const ids = new Set(there.map(({ id }) => id))
-    for (const id of this.#seen) if (!ids.has(id)) this.#seen.delete(id)
+    this.#seen = new Set(there.map(({ id }) => id).filter((id) => this.#seen.has(id)))
     for (const notice of there.sort((one, other) => other.ageMs - one.ageMs)) {
       if (!this.#seen.has(notice.id)) await this.#follow(notice)
     }
@@ -183,6 +179,7 @@ interface Post {
   readonly region: string
   readonly shares: string
   readonly member: string
+  /** Differs in each post of a process, so that the last post of a dead process is recognised. */
   readonly sequence: number
   readonly usage: RegionUse
   readonly notices: readonly Notice[]

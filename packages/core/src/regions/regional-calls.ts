@@ -1,9 +1,9 @@
 import { unknownOutcome } from '../engine/outcome.ts'
 import { unavailableRetryMs } from '../ledger/fallback.ts'
-import type { ChangeAtStore, Check, Held, ResetCheck } from '../model/check.ts'
+import type { Check, Held, ResetCheck } from '../model/check.ts'
 import type { Policy } from '../model/policy.ts'
 import type { Cancellation, Granted, Outcome, Store } from '../model/store.ts'
-import { errorText, SluiceError } from '../options/errors.ts'
+import { SluiceError } from '../options/errors.ts'
 import type { MaybePromise } from '../runtime/maybe-promise.ts'
 import type { Central } from './central.ts'
 import type { RegionBoard } from './region-board.ts'
@@ -36,14 +36,7 @@ export function regionalCalls(
     cancellation?: Cancellation,
   ): Promise<readonly boolean[]> {
     const atGlobal = checks.filter((check) => isDivided(check.policy) || isGlobal(check))
-    let there: ReadonlyMap<Check, boolean>
-    try {
-      there = await answersOf(atGlobal, (some) => central.reset(some))
-    } catch (cause) {
-      // The local store works, and continues.
-      const message = `nothing was reset in this region, since the global store failed: ${errorText(cause)}`
-      throw new SluiceError('SLUICE_STORE_CHECK', message, { cause })
-    }
+    const there = await answersOf(atGlobal, (some) => central.reset(some))
     if (atGlobal.length > 0) cancellation?.control?.sent()
     const atLocal = checks.filter(isHere)
     const here = await answersOf(atLocal, (some) =>
@@ -76,9 +69,6 @@ export function regionalCalls(
   }
 }
 
-/** Units with a home belong to the global store. */
-const notHere: ChangeAtStore = async () => false
-
 const noGrant: Granted = { units: 0, remaining: undefined, resetMs: undefined, settled: undefined }
 
 function isHere({ policy }: Check): boolean {
@@ -110,7 +100,9 @@ async function decideInRegion(
 
   const isHereAllowed = await askHere(op, here)
   const refused = here.filter((check) => found.get(check)?.allowed === false)
-  const borrowed = refused.filter(mayBorrow)
+  const borrowed = refused.filter(
+    ({ policy, limit, cost }) => isDivided(policy) && cost <= shares.pool(limit),
+  )
   if (refused.length > borrowed.length) {
     // The request is denied in any case, so it is unknown whether the pool would have allowed it.
     for (const check of borrowed) found.delete(check)
@@ -151,10 +143,6 @@ async function decideInRegion(
     return some.every((check) => outcomes.get(check)?.allowed)
   }
 
-  function mayBorrow({ policy, limit, cost }: Check): boolean {
-    return isDivided(policy) && cost <= shares.pool(limit)
-  }
-
   async function denied(): Promise<readonly Outcome[]> {
     if (op === 'peek') return outcomesOf()
     await giveAllBack()
@@ -174,7 +162,7 @@ async function decideInRegion(
       found.set(check, { ...outcome, remaining: left, receipt: undefined })
       const held = { ...receipt.check, receipt }
       // A refused client does not wait for a remote store.
-      if (receipt.home) void receipt.home.giveBack(held, notHere)
+      if (receipt.home) void receipt.home.giveBack(held, () => false)
       else units.push(held)
     }
     if (units.length > 0) await local.change({ op: 'refund', checks: units })

@@ -23,11 +23,7 @@ export class Shares {
     }
     const sum = [...this.#millionths.values()].reduce((all, one) => all + one, 0)
     if (sum > million) {
-      throw invalid(
-        { option: 'the sum of shares' },
-        sum / million,
-        'at most 1: they divide the limit',
-      )
+      throw invalid({ option: 'the sum of shares' }, sum / million, 'at most 1')
     }
   }
 
