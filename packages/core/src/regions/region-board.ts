@@ -6,7 +6,7 @@ import type { ManualChange } from '../model/store.ts'
 import { warnOnce } from '../options/warn.ts'
 import { definePolicy } from '../policy/policy.ts'
 import { Alarm, monotonicMs } from '../waiting/timers.ts'
-import type { RegionStores } from './shares.ts'
+import type { Central } from './central.ts'
 
 const intervalMs = 1_000
 const aliveMs = 10_000
@@ -19,8 +19,7 @@ const maxNotices = 200
  * usage, and the resets and blocks of the last hour.
  */
 export class RegionBoard {
-  readonly #stores: RegionStores
-  readonly #usage: () => RegionUse
+  readonly #central: Central
   readonly #member = String(randomId())
   /** Each notice is handled by one process of a region: the one that takes the only unit. */
   readonly #once: Policy = definePolicy(
@@ -37,21 +36,20 @@ export class RegionBoard {
   })
   #isSharing = false
 
-  constructor(stores: RegionStores, usage: () => RegionUse) {
-    this.#stores = stores
-    this.#usage = usage
+  constructor(central: Central) {
+    this.#central = central
   }
 
   /** Starts reading the board, for notices about the policies of the checks. */
   open(checks: readonly CountedKey[]): void {
     const isFirst = this.#policies.size === 0
-    if (isFirst && this.#stores.global.fleet?.shareReport) this.#alarm.within(intervalMs)
+    if (isFirst && this.#central.stores.global.fleet?.shareReport) this.#alarm.within(intervalMs)
     for (const { policy } of checks) this.#policies.set(policy.id, policy)
   }
 
   /** Posts a reset or a block for the other regions. They receive it even if this post fails. */
   tell({ op, checks }: ManualChange): void {
-    const { local } = this.#stores
+    const { local } = this.#central.stores
     const atMs = monotonicMs()
     const added = checks.map(({ policy, key, digest, ...check }) => {
       // A store that finds keys by their digest spares the global store the identity.
@@ -65,9 +63,9 @@ export class RegionBoard {
   }
 
   reports(): readonly RegionReport[] {
-    const { region } = this.#stores.shares
+    const { region } = this.#central.stores.shares
     const now = monotonicMs()
-    const own = { region, processes: 1, ...this.#usage() }
+    const own = { region, processes: 1, ...this.#central.use() }
     const regions = new Map<string, RegionReport>([[region, own]])
     for (const { post, atMs } of this.#others.values()) {
       if (now - atMs > aliveMs) continue
@@ -92,7 +90,7 @@ export class RegionBoard {
   async #share(): Promise<void> {
     if (this.#isSharing) return
     this.#isSharing = true
-    const { shares, global } = this.#stores
+    const { shares, global } = this.#central.stores
     const now = monotonicMs()
     this.#notices = this.#notices.filter(({ atMs }) => now - atMs < noticeMs)
     const notices = this.#notices.map(({ atMs, ...notice }) => ({ ...notice, ageMs: now - atMs }))
@@ -101,7 +99,7 @@ export class RegionBoard {
       shares: shares.text,
       member: this.#member,
       sequence: now,
-      usage: this.#usage(),
+      usage: this.#central.use(),
       notices,
     }
     try {
@@ -120,7 +118,7 @@ export class RegionBoard {
   }
 
   async #read(posts: readonly Post[]): Promise<void> {
-    const { region, text: shares } = this.#stores.shares
+    const { region, text: shares } = this.#central.stores.shares
     const atMs = monotonicMs()
     const before = this.#others
     this.#others = new Map()
@@ -149,7 +147,7 @@ export class RegionBoard {
     if (!policy || identity === undefined) return
     const left = op === 'block' ? Math.ceil(cost - ageMs) : cost
     if (op === 'reset' || left > 0) {
-      const { local } = this.#stores
+      const { local } = this.#central.stores
       const own = { policy: this.#once, key: id, cost: 1, limit: 1 }
       const [claim] = await local.apply('consume', [own])
       const place = { policy, key: identity, limit: policy.limit, cost: 1, blockMs: left }

@@ -67,8 +67,7 @@ export function regionalStore(options: RegionalStoreOptions): RegionalStore {
   const stores = { local, global, shares }
   const claim = claimRegion(stores)
   const central = new Central(stores, globalDeadlineMs)
-  const use = () => central.use()
-  const board = new RegionBoard(stores, use)
+  const board = new RegionBoard(central)
 
   return {
     ...regionalCalls(central, board),
@@ -81,7 +80,7 @@ export function regionalStore(options: RegionalStoreOptions): RegionalStore {
       get isGlobalAway() {
         return central.isAway
       },
-      use,
+      use: () => central.use(),
       reports: () => board.reports(),
       boundsOf: (policy) => boundsOf(policy, shares),
       grants: () => central.grants,
