@@ -120,12 +120,10 @@ export class Reservations {
 
   #sweep(): void {
     const now = momentNow()
-    let lookMs = Number.POSITIVE_INFINITY
     for (const [name, pool] of this.#pools) {
-      if (pool.sweep(now)) lookMs = Math.min(lookMs, pool.lookMs)
+      if (pool.sweep(now)) this.#alarm.within(pool.lookMs)
       else this.#pools.delete(name)
     }
-    if (this.#pools.size > 0) this.#alarm.within(lookMs)
   }
 
   async #decideAll(checks: readonly Check[], parts: readonly Part[]): Promise<Decision> {
