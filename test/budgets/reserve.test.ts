@@ -73,9 +73,9 @@ describe.each(['memory', 'redis'])('a reservation in %s', (kind) => {
     ['more', 900, 100],
   ])('takes the units spent from a policy in shadow: %s than estimated', async (_, total, rest) => {
     const trial = { ...tokens, name: 'trial' }
-    const policies = [tokens, { ...trial, enforce: { share: 0 } }]
-    const limiter = limiterWith({ policies })
+    const limiter = limiterWith({ policies: [{ ...trial, enforce: { share: 0 } }, tokens] })
     const budget = await limiter.reserve('k', { units: 500 })
+    expect(budget.decision.outcomes).toMatchObject([{ limit: 1_000, remaining: 500 }])
     budget.spend(300)
     await budget.settle({ total })
     const enforced = limiterWith({ policies: [trial] })

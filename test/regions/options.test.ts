@@ -26,7 +26,7 @@ describe('regionalStore refuses', () => {
     [{ shares: {} }, /region must be one of .*\(none\)/],
     [{ shares: { eu: 0 } }, /shares\.eu must be .*but is 0/],
     [{ shares: { eu: Number.NaN } }, /shares\.eu must be/],
-    [{ region: 'eu west' }, /region must be 1 to 32 characters/],
+    [{ region: 'eu west' }, /region must be one of the regions.*but is 'eu west'/],
     [{ shares: { ...shares, '': 0.1 } }, /a region of shares must be 1 to 32 characters/],
     [Object({ share: 1 }), /there is no option 'share'/],
     [Object({ local: {} }), /local must be a store/],
@@ -82,10 +82,10 @@ describe('regionalStore refuses', () => {
     const [local, global] = [memoryStore(), memoryStore()]
     const first = open({ local, global })
     expect(() => open({ local, global, region: 'us' })).toThrow(
-      "local is already the store of region 'eu'; give region 'us' its own store",
+      "local is already the store of region 'eu'; give each region its own store",
     )
     expect(() => open({ global })).toThrow("region 'eu' already has another local store")
-    expect(() => open({ local, global, shares: { eu: 0.5 } })).toThrow('with other shares')
+    expect(() => open({ local, global, shares: { eu: 0.5 } })).toThrow('the same global store')
     const second = open({ local, global })
     expect(second.space).toBe(first.space)
     await first.close()

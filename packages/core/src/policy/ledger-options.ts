@@ -25,7 +25,7 @@ export const besideGrants: { readonly [name in CountingName]?: Counting } = {
 }
 
 /** In ms: a shorter grant would end before its answer arrives. */
-const shortestMs = 10
+export const shortestMs = 10
 
 /** Lifetime of reserved units before renewal, as a share of the window. */
 const reserveShare = 1 / 20

@@ -6,17 +6,16 @@ import {
   Receipt,
   type ResetCheck,
 } from '../model/check.ts'
-import type { Decision } from '../model/decision.ts'
 import type { Policy } from '../model/policy.ts'
-import type { StoreRegion } from '../model/region.ts'
+import type { RegionUse, StoreRegion } from '../model/region.ts'
 import type { DecidingOp, Outcome, StoreOp } from '../model/store.ts'
-import { errorText } from '../options/errors.ts'
+import { errorText, SluiceError } from '../options/errors.ts'
 import { warnOnce } from '../options/warn.ts'
 import { Caller } from '../resilience/caller.ts'
 import { type SharedStore, sharedStoreOf } from '../resilience/shared-store.ts'
 import type { MaybePromise } from '../runtime/maybe-promise.ts'
-import { centralPolicy } from './regional-policies.ts'
-import type { RegionStores, Shares } from './shares.ts'
+import { centralPolicy, isDivided } from './regional-policies.ts'
+import type { RegionStores } from './shares.ts'
 
 /** Units counted by the global store. A class, so that their receipt can be copied. */
 class CentralUnits implements Home {
@@ -38,14 +37,18 @@ class CentralUnits implements Home {
  * keys), and policies with reach `global`. It has a deadline and a circuit breaker.
  */
 export class Central {
+  readonly stores: RegionStores
   readonly #shared: SharedStore
   readonly #caller: Caller
-  readonly #shares: Shares
   readonly #policies = new WeakMap<Policy, Policy>()
   readonly #decideByGrants: Caller['decide']
+  #fromShare = 0
+  #borrowed = 0
 
-  constructor({ global: store, shares }: RegionStores, deadlineMs: number) {
-    const { region } = shares
+  constructor(stores: RegionStores, deadlineMs: number) {
+    this.stores = stores
+    const { global: store } = stores
+    const { region } = stores.shares
     const onFailure = (_op: StoreOp, error: unknown) =>
       warnOnce(
         `the global store of region '${region}' failed; the region keeps its shares and its grants: ${errorText(error)}`,
@@ -54,7 +57,6 @@ export class Central {
     const rules = { failureMode: 'closed', instances: undefined } as const
     this.#shared = sharedStoreOf(store)
     this.#caller = new Caller({ store, deadlineMs, onFailure, ...rules }, this.#shared)
-    this.#shares = shares
     this.#decideByGrants = this.#shared.grants.decider(this.#caller)(this.#caller.decide)
   }
 
@@ -67,10 +69,20 @@ export class Central {
     return { ...counters, hotKeys }
   }
 
-  /** Unspent units of the pool that this process holds. */
-  get heldUnits(): number {
+  /** Counts the units of an allowed request. */
+  count(checks: readonly Check[], borrowed: readonly Check[]): void {
+    for (const check of checks) {
+      if (borrowed.includes(check)) this.#borrowed += check.cost
+      else if (isDivided(check.policy)) this.#fromShare += check.cost
+    }
+  }
+
+  /** Returns the usage of this process. */
+  use(): RegionUse {
     const { taken, spent, returned, lapsed } = this.grants
-    return Math.max(0, taken - spent - returned - lapsed)
+    const held = Math.max(0, taken - spent - returned - lapsed)
+    const { own: share } = this.stores.shares
+    return { share, fromShare: this.#fromShare, borrowed: this.#borrowed, held }
   }
 
   /** Returns the check for the global store: against the pool, if the limit is divided. */
@@ -78,35 +90,35 @@ export class Central {
     const policy = this.#policies.get(check.policy) ?? centralPolicy(check.policy)
     this.#policies.set(check.policy, policy)
     if (policy.reach === 'global') return { ...check, policy }
-    return { ...check, policy, limit: this.#shares.pool(check.limit) }
+    return { ...check, policy, limit: this.stores.shares.pool(check.limit) }
   }
 
-  /** Answers without outcomes if the global store does not answer, except for `charge`. */
-  async decide(op: DecidingOp, checks: readonly Check[]): Promise<Decision> {
-    const decision = await this.#decideByGrants(
-      op,
-      checks.map((check) => this.#checkOf(check)),
-    )
-    const outcomes = decision.outcomes.map((outcome, index) => {
+  /** Returns no outcomes if the global store does not answer, except for `charge`. */
+  async decide(op: DecidingOp, checks: readonly Check[]): Promise<readonly Outcome[]> {
+    const central = checks.map((check) => this.#checkOf(check))
+    const { outcomes } = await this.#decideByGrants(op, central)
+    return outcomes.flatMap(({ receipt, ...outcome }, index) => {
       const check = checks[index]
-      return check ? this.#outcomeOf(check, outcome) : outcome
+      if (!check) return []
+      const { policy, limit } = check
+      const home = receipt && new CentralUnits(receipt, this.#caller)
+      const own = receipt && new Receipt(check, receipt.at, undefined, home)
+      return { ...outcome, policy, limit, receipt: own }
     })
-    return { ...decision, outcomes }
   }
 
-  #outcomeOf(check: Check, { receipt, ...outcome }: Outcome): Outcome {
-    const { policy, limit } = check
-    const home = receipt && new CentralUnits(receipt, this.#caller)
-    const own = receipt && new Receipt(check, receipt.at, undefined, home)
-    return { ...outcome, policy, limit, receipt: own }
-  }
-
-  /** @throws or rejects if the global store fails or is unavailable */
-  reset(checks: readonly ResetCheck[]): Promise<readonly boolean[]> {
+  /** Rejects if the global store fails or is unavailable. */
+  async reset(checks: readonly ResetCheck[]): Promise<readonly boolean[]> {
     // The limiter's grants are those of its share.
     const central = checks.map(({ closed: _, ...check }) => this.#checkOf(check))
     const { changes, grants } = this.#shared
-    return changes.overwrite({ op: 'reset', checks: grants.forget(central) }, this.#caller)
+    try {
+      return await changes.overwrite({ op: 'reset', checks: grants.forget(central) }, this.#caller)
+    } catch (cause) {
+      // The local store works, and continues.
+      const message = `nothing was reset in this region, since the global store failed: ${errorText(cause)}`
+      throw new SluiceError('SLUICE_STORE_CHECK', message, { cause })
+    }
   }
 
   close(): Promise<void> {

@@ -1,12 +1,12 @@
+import { randomId } from '../ledger/grants.ts'
 import type { CountedKey } from '../model/check.ts'
 import type { Policy } from '../model/policy.ts'
 import type { RegionReport, RegionUse } from '../model/region.ts'
 import type { ManualChange } from '../model/store.ts'
-import { isOptions } from '../options/options.ts'
 import { warnOnce } from '../options/warn.ts'
 import { definePolicy } from '../policy/policy.ts'
 import { Alarm, monotonicMs } from '../waiting/timers.ts'
-import type { RegionStores } from './shares.ts'
+import type { Central } from './central.ts'
 
 const intervalMs = 1_000
 const aliveMs = 10_000
@@ -19,59 +19,53 @@ const maxNotices = 200
  * usage, and the resets and blocks of the last hour.
  */
 export class RegionBoard {
-  readonly #stores: RegionStores
-  readonly #usage: () => RegionUse
-  readonly #member = randomText()
+  readonly #central: Central
+  readonly #member = String(randomId())
   /** Each notice is handled by one process of a region: the one that takes the only unit. */
   readonly #once: Policy = definePolicy(
     { name: 'sluice-notices', limit: 1, window: 2 * noticeMs, algorithm: 'fixed-window' },
     'notices',
   )
   readonly #policies = new Map<string, Policy>()
-  readonly #seen = new Set<string>()
-  readonly #others = new Map<string, { post: Post; atMs: number }>()
-  #notices: readonly { readonly notice: Notice; readonly atMs: number }[] = []
-  #sequence = 0
+  #seen: Set<string> = new Set()
+  #others = new Map<string, { post: Post; atMs: number }>()
+  #notices: readonly (Omit<Notice, 'ageMs'> & { readonly atMs: number })[] = []
   readonly #alarm = new Alarm(() => {
     this.#alarm.within(intervalMs)
     void this.#share()
   })
   #isSharing = false
-  #isClosed = false
 
-  constructor(stores: RegionStores, usage: () => RegionUse) {
-    this.#stores = stores
-    this.#usage = usage
+  constructor(central: Central) {
+    this.#central = central
   }
 
   /** Starts reading the board, for notices about the policies of the checks. */
   open(checks: readonly CountedKey[]): void {
-    const isFirst = this.#policies.size === 0 && !this.#isClosed
-    if (isFirst && this.#stores.global.fleet?.shareReport) this.#alarm.within(intervalMs)
+    const isFirst = this.#policies.size === 0
+    if (isFirst && this.#central.stores.global.fleet?.shareReport) this.#alarm.within(intervalMs)
     for (const { policy } of checks) this.#policies.set(policy.id, policy)
   }
 
   /** Posts a reset or a block for the other regions. They receive it even if this post fails. */
   tell({ op, checks }: ManualChange): void {
-    const { local } = this.#stores
+    const { local } = this.#central.stores
     const atMs = monotonicMs()
     const added = checks.map(({ policy, key, digest, ...check }) => {
       // A store that finds keys by their digest spares the global store the identity.
-      const ofKey = local.keys?.keyFor ? local.keys.digestOf?.(key) : undefined
-      const known = digest ?? ofKey
+      const known = digest ?? (local.keys?.keyFor && local.keys.digestOf?.(key))
       const identity = known === undefined ? { key } : { digest: known }
       const cost = 'blockMs' in check ? check.blockMs : 1
-      const notice: Notice = { id: randomText(), op, policy: policy.id, cost, ...identity }
-      return { notice, atMs }
+      return { id: String(randomId()), op, policy: policy.id, cost, ...identity, atMs }
     })
     this.#notices = [...this.#notices, ...added].slice(-maxNotices)
     void this.#share()
   }
 
   reports(): readonly RegionReport[] {
-    const { region } = this.#stores.shares
+    const { region } = this.#central.stores.shares
     const now = monotonicMs()
-    const own = { region, processes: 1, ...this.#usage() }
+    const own = { region, processes: 1, ...this.#central.use() }
     const regions = new Map<string, RegionReport>([[region, own]])
     for (const { post, atMs } of this.#others.values()) {
       if (now - atMs > aliveMs) continue
@@ -89,36 +83,33 @@ export class RegionBoard {
   }
 
   close(): void {
-    this.#isClosed = true
     this.#alarm.stop()
   }
 
   /** Never rejects: the next post has everything that this one had. */
   async #share(): Promise<void> {
-    if (this.#isSharing || this.#isClosed) return
+    if (this.#isSharing) return
     this.#isSharing = true
-    const { shares, global } = this.#stores
+    const { shares, global } = this.#central.stores
     const now = monotonicMs()
     this.#notices = this.#notices.filter(({ atMs }) => now - atMs < noticeMs)
-    this.#sequence += 1
-    const notices = this.#notices.map(({ notice, atMs }) => ({ ...notice, ageMs: now - atMs }))
+    const notices = this.#notices.map(({ atMs, ...notice }) => ({ ...notice, ageMs: now - atMs }))
     const post: Post = {
       region: shares.region,
       shares: shares.text,
       member: this.#member,
-      sequence: this.#sequence,
-      usage: this.#usage(),
+      sequence: now,
+      usage: this.#central.use(),
       notices,
     }
-    const newestMs = this.#notices.at(-1)?.atMs ?? Number.NEGATIVE_INFINITY
     try {
       const texts = await global.fleet?.shareReport?.({
         topic: 'regions',
         member: this.#member,
         text: JSON.stringify(post),
-        ttlMs: Math.ceil(Math.max(aliveMs, newestMs + noticeMs - now)),
+        ttlMs: notices.length > 0 ? noticeMs : aliveMs,
       })
-      await this.#read((texts ?? []).flatMap((text) => decodePost(text) ?? []))
+      await this.#read((texts ?? []).flatMap(decodePost))
     } catch {
       // The global or the local store is unavailable: notices stay on the board for an hour.
     } finally {
@@ -127,13 +118,14 @@ export class RegionBoard {
   }
 
   async #read(posts: readonly Post[]): Promise<void> {
-    const { region, text: shares } = this.#stores.shares
+    const { region, text: shares } = this.#central.stores.shares
     const atMs = monotonicMs()
-    const members = new Set(posts.map(({ member }) => member))
-    for (const member of this.#others.keys()) if (!members.has(member)) this.#others.delete(member)
+    const before = this.#others
+    this.#others = new Map()
     for (const post of posts) {
-      const known = this.#others.get(post.member)
-      if (known?.post.sequence !== post.sequence) this.#others.set(post.member, { post, atMs })
+      const known = before.get(post.member)
+      const isSilent = known?.post.sequence === post.sequence
+      this.#others.set(post.member, isSilent ? known : { post, atMs })
       if (post.shares === shares) continue
       warnOnce(
         `regions '${post.region}' and '${region}' have different shares, so the sum may exceed the limits; use the same shares in all processes`,
@@ -141,22 +133,21 @@ export class RegionBoard {
       )
     }
     const there = posts.filter((post) => post.region !== region).flatMap(({ notices }) => notices)
-    const ids = new Set(there.map(({ id }) => id))
-    for (const id of this.#seen) if (!ids.has(id)) this.#seen.delete(id)
+    this.#seen = new Set(there.map(({ id }) => id).filter((id) => this.#seen.has(id)))
     for (const notice of there.sort((one, other) => other.ageMs - one.ageMs)) {
       if (!this.#seen.has(notice.id)) await this.#follow(notice)
     }
   }
 
   /** Repeats in this region what another one has done. */
-  async #follow({ id, op, key, digest, cost, ageMs, ...named }: AgedNotice): Promise<void> {
+  async #follow({ id, op, key, digest, cost, ageMs, ...named }: Notice): Promise<void> {
     const policy = this.#policies.get(named.policy)
     const identity = digest ?? key
     // It is read again, until a limiter of this process has used the policy.
     if (!policy || identity === undefined) return
     const left = op === 'block' ? Math.ceil(cost - ageMs) : cost
     if (op === 'reset' || left > 0) {
-      const { local } = this.#stores
+      const { local } = this.#central.stores
       const own = { policy: this.#once, key: id, cost: 1, limit: 1 }
       const [claim] = await local.apply('consume', [own])
       const place = { policy, key: identity, limit: policy.limit, cost: 1, blockMs: left }
@@ -165,10 +156,6 @@ export class RegionBoard {
     }
     this.#seen.add(id)
   }
-}
-
-function randomText(): string {
-  return Math.random().toString(36).slice(2, 12) + Math.random().toString(36).slice(2, 12)
 }
 
 /** A reset or a block that the other regions must repeat. */
@@ -181,65 +168,43 @@ interface Notice {
   readonly digest?: string | undefined
   /** Duration of a block (ms); 1 for a reset. */
   readonly cost: number
+  /** Time (ms) since it was first posted. */
+  readonly ageMs: number
 }
-
-/** A notice, with the time (ms) since it was first posted. */
-type AgedNotice = Notice & { readonly ageMs: number }
 
 /** The post of one process for the processes of all regions. */
 interface Post {
   readonly region: string
   readonly shares: string
   readonly member: string
+  /** Differs in each post of a process, so that the last post of a dead process is recognised. */
   readonly sequence: number
   readonly usage: RegionUse
-  readonly notices: readonly AgedNotice[]
+  readonly notices: readonly Notice[]
 }
 
-/** Parses a post; `undefined` for an invalid one, such as one of a later version. */
-function decodePost(text: string): Post | undefined {
-  let post: Fields
+/** Parses a post; empty for an invalid one, such as one of a later version. */
+function decodePost(text: string): readonly Post[] {
   try {
-    post = fieldsOf(JSON.parse(text))
+    const post: Post = JSON.parse(text)
+    const { region, shares, member, sequence, usage, notices } = post
+    const amounts = [sequence, usage.share, usage.fromShare, usage.borrowed, usage.held]
+    const isValid = [region, shares, member].every(isText) && amounts.every(isAmount)
+    return isValid ? [{ ...post, notices: notices.filter(isNotice) }] : []
   } catch {
-    return undefined
-  }
-  const { region, shares, member, sequence, notices } = post
-  if (!isText(region) || !isText(shares) || !isText(member) || !isAmount(sequence)) return undefined
-  if (!Array.isArray(notices)) return undefined
-  const usage = fieldsOf(post.usage)
-  const amount = (field: keyof RegionUse) => (isAmount(usage[field]) ? usage[field] : 0)
-  return {
-    ...{ region, shares, member, sequence },
-    usage: {
-      share: amount('share'),
-      fromShare: amount('fromShare'),
-      borrowed: amount('borrowed'),
-      held: amount('held'),
-    },
-    notices: notices.flatMap((notice: unknown) => decodeNotice(fieldsOf(notice)) ?? []),
+    return []
   }
 }
 
-function decodeNotice(notice: Fields): AgedNotice | undefined {
-  const { id, op, policy, key, digest, cost, ageMs } = notice
-  if (!isText(id) || !isText(policy) || !isAmount(cost) || !isAmount(ageMs)) return undefined
-  if (op !== 'reset' && op !== 'block') return undefined
-  const named = { id, op, policy, cost, ageMs } as const
-  if (isText(digest)) return { ...named, digest }
-  return isText(key) ? { ...named, key } : undefined
+function isNotice({ id, op, policy, key, digest, cost, ageMs }: Notice): boolean {
+  const isKnown = op === 'reset' || op === 'block'
+  return isKnown && [id, policy, digest ?? key].every(isText) && [cost, ageMs].every(isAmount)
 }
 
-type Fields = Readonly<Record<string, unknown>>
-
-function fieldsOf(value: unknown): Fields {
-  return isOptions(value) ? { ...value } : {}
-}
-
-function isText(value: unknown): value is string {
+function isText(value: unknown): boolean {
   return typeof value === 'string' && value !== ''
 }
 
-function isAmount(value: unknown): value is number {
-  return typeof value === 'number' && Number.isFinite(value) && value >= 0
+function isAmount(value: unknown): boolean {
+  return typeof value === 'number' && value >= 0
 }

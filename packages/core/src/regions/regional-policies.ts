@@ -3,13 +3,11 @@ import { algorithmOf } from '../algorithms/table.ts'
 import type { Policy } from '../model/policy.ts'
 import type { RegionBound } from '../model/region.ts'
 import { SluiceError } from '../options/errors.ts'
-import { besideGrants } from '../policy/ledger-options.ts'
+import { besideGrants, shortestMs } from '../policy/ledger-options.ts'
 import type { Shares } from './shares.ts'
 
 /** The lifetime of a grant from the pool, unless the policy sets one. */
 const usualGrantMs = 1_000
-/** A shorter grant of the pool would end before its answer arrives. */
-const shortestGrantMs = 10
 
 /**
  * Checks that a region's store can decide the policies of a limiter.
@@ -52,8 +50,8 @@ function problemOf(policy: Policy): string | undefined {
     const names = Object.keys(besideGrants).join("', '")
     return `the limit of '${algorithm}' cannot be divided among regions, only that of '${names}'; add reach: 'global', or remove algorithm`
   }
-  if (longestGrantMs(windowMs) >= shortestGrantMs) return undefined
-  return `a window of ${windowMs} ms is too short for borrowing, since a grant lasts a tenth of it, and at least ${shortestGrantMs} ms; add reach: 'global', or give it a window of ${10 * shortestGrantMs} ms or more`
+  if (longestGrantMs(windowMs) >= shortestMs) return undefined
+  return `a window of ${windowMs} ms is too short for borrowing, since a grant lasts a tenth of it, and at least ${shortestMs} ms; add reach: 'global', or give it a window of ${10 * shortestMs} ms or more`
 }
 
 /** Returns the policy for the global store: of the pool, if the limit is divided. */

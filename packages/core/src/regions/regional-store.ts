@@ -1,4 +1,4 @@
-import type { RegionReport, RegionUse, StoreRegion } from '../model/region.ts'
+import type { RegionReport, StoreRegion } from '../model/region.ts'
 import { isStore, type Store } from '../model/store.ts'
 import {
   checkedElsewhere,
@@ -10,7 +10,7 @@ import {
 } from '../options/option-table.ts'
 import { invalid } from '../options/options.ts'
 import { Central } from './central.ts'
-import { claimRegion } from './claim-region.ts'
+import { claimRegion, giveUpRegion } from './claim-region.ts'
 import { RegionBoard } from './region-board.ts'
 import { regionalCalls } from './regional-calls.ts'
 import { boundsOf, checkPolicies } from './regional-policies.ts'
@@ -67,12 +67,10 @@ export function regionalStore(options: RegionalStoreOptions): RegionalStore {
   const stores = { local, global, shares }
   const claim = claimRegion(stores)
   const central = new Central(stores, globalDeadlineMs)
-  const counters = { fromShare: 0, borrowed: 0 }
-  const usage = (): RegionUse => ({ share: shares.own, ...counters, held: central.heldUnits })
-  const board = new RegionBoard(stores, usage)
+  const board = new RegionBoard(central)
 
   return {
-    ...regionalCalls({ local, shares, central, counters }, board),
+    ...regionalCalls(central, board),
     accept(policies, deadlineMs) {
       checkPolicies(policies, { deadlineMs, globalDeadlineMs })
     },
@@ -82,7 +80,7 @@ export function regionalStore(options: RegionalStoreOptions): RegionalStore {
       get isGlobalAway() {
         return central.isAway
       },
-      use: usage,
+      use: () => central.use(),
       reports: () => board.reports(),
       boundsOf: (policy) => boundsOf(policy, shares),
       grants: () => central.grants,
@@ -96,7 +94,7 @@ export function regionalStore(options: RegionalStoreOptions): RegionalStore {
     ...(local.telemetry && { telemetry: local.telemetry }),
     ...(global.documents && { documents: global.documents }),
     ...(global.scripts && { scripts: global.scripts }),
-    space: claim.space,
+    space: claim,
     fleet: {
       // While the local store is unavailable, each process enforces its part of the share.
       get instances() {
@@ -111,7 +109,7 @@ export function regionalStore(options: RegionalStoreOptions): RegionalStore {
     },
     async close() {
       board.close()
-      claim.giveUp()
+      giveUpRegion(claim, stores)
       await central.close()
       await Promise.all([local.close?.(), global.close?.()])
     },

@@ -8,29 +8,22 @@ export class Shares {
   readonly #millionths: ReadonlyMap<string, number>
 
   /** @throws SluiceError if they add up to more than 1, or do not name the region */
-  constructor(region: unknown, shares: unknown) {
-    this.region = regionName(region, 'region')
+  constructor(region: string, shares: unknown) {
+    this.region = region
     if (!isOptions(shares)) {
       throw invalid({ option: 'shares' }, shares, 'an object, as in { eu: 0.4, us: 0.4 }')
     }
     this.#millionths = new Map(
-      Object.entries(shares).map(([name, share]) => [
-        regionName(name, 'a region of shares'),
-        millionthsOf(name, share),
-      ]),
+      Object.entries(shares).map(([name, share]) => [regionName(name), millionthsOf(name, share)]),
     )
-    if (!this.#millionths.has(this.region)) {
+    if (!this.#millionths.has(region)) {
       const names = [...this.#millionths.keys()].map(quote).join(', ') || 'none'
       const legal = `one of the regions in shares (${names})`
       throw invalid({ option: 'region' }, region, legal)
     }
     const sum = [...this.#millionths.values()].reduce((all, one) => all + one, 0)
     if (sum > million) {
-      throw invalid(
-        { option: 'the sum of shares' },
-        sum / million,
-        'at most 1: they divide the limit',
-      )
+      throw invalid({ option: 'the sum of shares' }, sum / million, 'at most 1')
     }
   }
 
@@ -71,8 +64,8 @@ function millionthsOf(name: string, share: unknown): number {
 }
 
 /** Region names appear in logs and metrics. */
-function regionName(name: unknown, option: string): string {
-  if (typeof name === 'string' && /^[A-Za-z0-9][A-Za-z0-9._-]{0,31}$/.test(name)) return name
+function regionName(name: string): string {
+  if (/^[A-Za-z0-9][A-Za-z0-9._-]{0,31}$/.test(name)) return name
   const legal = '1 to 32 characters of A-Z a-z 0-9 . _ -, the first a letter or a digit'
-  throw invalid({ option }, name, legal)
+  throw invalid({ option: 'a region of shares' }, name, legal)
 }

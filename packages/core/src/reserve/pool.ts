@@ -27,6 +27,8 @@ interface Waiting {
  */
 export class Pool {
   readonly lookMs: number
+  /** Reservations that may still request units. */
+  users = 0
   readonly #caller: Caller
   readonly #check: Check
   /** Unspent units held by reservations. */
@@ -40,8 +42,6 @@ export class Pool {
   #waiting: Waiting[] = []
   #lastAnswer: Granted | undefined
   #answeredAtMs = 0
-  /** Reservations that may still request units. */
-  #users = 0
   /** Calls in flight, or waiting for one. */
   #calls = 0
   /** The current or last call, and the next one. */
@@ -67,14 +67,6 @@ export class Pool {
       this.#waiting.push({ check, request, resolve })
       void this.flush()
     })
-  }
-
-  join(): void {
-    this.#users += 1
-  }
-
-  leave(): void {
-    this.#users -= 1
   }
 
   /**
@@ -105,28 +97,20 @@ export class Pool {
   }
 
   release(units: number): Promise<unknown> {
-    // Nothing is assigned after `close`.
-    this.#assigned = Math.max(0, this.#assigned - units)
-    const isShared = this.#users > 1 && this.#excess === 0
+    this.#assigned -= units
+    const isShared = this.users > 1 && this.#excess === 0
     return isShared ? Promise.resolve() : this.flush()
-  }
-
-  /** Reports all spent units to the store, and returns the rest. Never rejects. */
-  close(): Promise<unknown> {
-    this.#assigned = 0
-    return this.flush()
   }
 
   /** Renews grants after half of their lifetime. Returns false for a pool without units. */
   sweep(now: Moment): boolean {
     this.#dropEnded()
     const units = this.#units.length + this.#spent.length + this.#lost.length
-    if (units + this.#assigned + this.#users + this.#calls === 0) return false
+    if (units + this.#assigned + this.users + this.#calls === 0) return false
     const soon = later(now, this.#check.policy.reserveMs / 2)
     const isDue = ({ endsAt }: Units) => endsAt !== undefined && hasPassed(endsAt, soon)
-    const mustTell = this.#units.some(isDue) || this.#spent.some(isDue)
-    const hasLost = this.#lost.length > 0
-    if (mustTell || hasLost || this.#spare < 0 || this.#excess > 0) void this.flush()
+    const mustTell = [...this.#units, ...this.#spent].some(isDue) || this.#lost.length > 0
+    if (mustTell || this.#spare < 0 || this.#excess > 0) void this.flush()
     return true
   }
 
@@ -154,7 +138,7 @@ export class Pool {
   /** Number of spare units that a call requests. */
   get #kept(): number {
     if (this.#units.length >= few.grants) return Math.ceil(this.#assigned / few.grants)
-    if (this.#users < few.users) return 0
+    if (this.users < few.users) return 0
     return Math.floor(Math.min(this.#assigned / 2, this.#check.limit / 400))
   }
 

@@ -2,6 +2,8 @@
 import type { Decision } from '../model/decision.ts'
 import { wholeNumber } from '../options/options.ts'
 import type { StopSignal } from '../waiting/timers.ts'
+import type { Pool } from './pool.ts'
+import type { CountedUnits } from './units.ts'
 
 /** The runtime's `AbortSignal`, in programs that know its type. */
 export type BudgetSignal = typeof globalThis extends { AbortSignal: { prototype: infer Signal } }
@@ -10,23 +12,10 @@ export type BudgetSignal = typeof globalThis extends { AbortSignal: { prototype:
 
 declare const AbortController: new () => { readonly signal: BudgetSignal; abort(): void }
 
-/** The units of one policy and key that a reservation spends. */
-interface Account {
-  /** Keeps the account until `leave`. */
-  join(): void
-  leave(): void
-  /** Returns whether this many units may be spent now. */
-  has(units: number): boolean
-  /** Spends units of a reservation. Call it right after `has`. */
-  spend(units: number): void
-  /** Returns units of a reservation. Resolves when the store knows. Never rejects. */
-  release(units: number): Promise<unknown>
-}
-
 /** The limiter that a reservation comes from. */
 interface ReservedFrom {
   /** The accounts of the policies whose units were reserved. */
-  readonly accounts: readonly Account[]
+  readonly accounts: readonly (Pool | CountedUnits)[]
   /**
    * Reserves more units of all policies, or of none.
    * @param request all calls for it share one deadline
@@ -55,8 +44,7 @@ export class Reservation {
   #spent = 0
   /** Below this number of units, it requests another step; 0 during a request. */
   #lowMark: number
-  #isOver = false
-  #abort: InstanceType<typeof AbortController> | undefined
+  readonly #abort = new AbortController()
   #settled: Promise<void> | undefined
 
   constructor(decision: Decision, from: ReservedFrom, amounts: { units: number; step: number }) {
@@ -68,8 +56,7 @@ export class Reservation {
     const mostUnits = from.accounts.length === 0 ? Number.POSITIVE_INFINITY : units
     this.#left = decision.allowed ? mostUnits : 0
     this.#lowMark = decision.allowed ? step / 2 : 0
-    this.#isOver = !decision.allowed
-    if (decision.allowed) for (const account of from.accounts) account.join()
+    if (decision.allowed) for (const account of from.accounts) account.users += 1
   }
 
   get allowed(): boolean {
@@ -85,10 +72,9 @@ export class Reservation {
     return this.#spent
   }
 
-  /** Aborts when `spend` has returned false, and after `cancel`. */
+  /** Aborts when `spend` has returned false, and after `cancel`; aborted if denied. */
   get signal(): BudgetSignal {
-    this.#abort ??= new AbortController()
-    if (this.#isOver) this.#abort.abort()
+    if (!this.allowed) this.#abort.abort()
     return this.#abort.signal
   }
 
@@ -99,7 +85,7 @@ export class Reservation {
   spend(units = 1): boolean {
     if (!Number.isSafeInteger(units) || units < 0) wholeNumber(units, unitsPlace, { min: 0 })
     if (units > this.#left || !this.#has(units)) {
-      this.#end()
+      this.#abort.abort()
       return false
     }
     for (const account of this.#from.accounts) account.spend(units)
@@ -133,7 +119,7 @@ export class Reservation {
 
   /** Ends the reservation with the units spent so far, and aborts `signal`. */
   cancel(): Promise<void> {
-    this.#end()
+    this.#abort.abort()
     return this.settle()
   }
 
@@ -142,24 +128,18 @@ export class Reservation {
   }
 
   async #settle(total: number): Promise<void> {
+    if (!this.allowed) return
     const { accounts } = this.#from
-    let missing = Math.max(0, total - this.#spent)
-    const fits = Math.min(missing, this.#left)
-    if (fits > 0 && this.#has(fits)) {
-      for (const account of accounts) account.spend(fits)
-      this.#left -= fits
-      missing -= fits
-    }
-    this.#spent = Math.max(this.#spent, total)
+    this.#lowMark = 0
+    const fits = Math.min(Math.max(0, total - this.#spent), this.#left)
+    if (this.#has(fits)) this.spend(fits)
+    const missing = Math.max(0, total - this.#spent)
+    this.#spent += missing
     const left = this.#left
     this.#left = 0
-    this.#lowMark = 0
-    const ends: unknown[] = accounts.map((account) => account.release(left))
-    if (this.allowed) {
-      for (const account of accounts) account.leave()
-      ends.push(this.#from.settle(missing, this.#spent))
-    }
-    await Promise.all(ends)
+    const ends = accounts.map((account) => account.release(left))
+    for (const account of accounts) account.users -= 1
+    await Promise.all([...ends, this.#from.settle(missing, this.#spent)])
   }
 
   #has(units: number): boolean {
@@ -183,12 +163,6 @@ export class Reservation {
     }
     this.#left += units
     return true
-  }
-
-  #end(): void {
-    if (this.#isOver) return
-    this.#isOver = true
-    this.#abort?.abort()
   }
 }
 

@@ -2,7 +2,6 @@ import { stateKey } from '../engine/working-set.ts'
 import { type Check, divideChecks } from '../model/check.ts'
 import { type Decide, type Decision, decisionOf } from '../model/decision.ts'
 import type { Policy } from '../model/policy.ts'
-import type { Outcome } from '../model/store.ts'
 import type { Caller } from '../resilience/caller.ts'
 import { Alarm, momentNow } from '../waiting/timers.ts'
 import { Pool } from './pool.ts'
@@ -13,10 +12,7 @@ import { CountedUnits } from './units.ts'
 interface ReserveWay {
   readonly caller: Caller
   readonly decide: Decide
-  refund(
-    decision: Decision,
-    options?: { readonly units: number; readonly policies: readonly Policy[] },
-  ): Promise<boolean>
+  refund(decision: Decision, options?: { units: number; policies: Policy[] }): Promise<boolean>
 }
 
 interface Part {
@@ -46,7 +42,7 @@ export class Reservations {
   readonly #way: ReserveWay
   /** By key and by limit: a unit is spent only under its own limit. */
   readonly #pools = new Map<string, Pool>()
-  readonly #counted = new Set<CountedUnits>()
+  readonly #open = new Set<Reservation>()
   readonly #alarm = new Alarm(() => this.#sweep())
   /** Nothing more is reserved. */
   #isClosed = false
@@ -57,7 +53,7 @@ export class Reservations {
 
   /** Reserves the costs of checks with `reserve`, and takes the others; or none, if one denies. */
   async reserve(checks: readonly Check[]): Promise<Reserved> {
-    const { decide } = this.#way
+    const { decide, refund } = this.#way
     // Unlimited keys need no reservation, and a shadow policy must not delay anybody.
     const parts = divideChecks(checks)
       .enforced.filter(({ policy, limit }) => policy.reserveMs > 0 && Number.isFinite(limit))
@@ -71,34 +67,48 @@ export class Reservations {
         const shadows = own.filter((one) => one.policy.reserveMs > 0 && !held.includes(one))
         const from = {
           accounts: ownParts.map(({ account }) => account),
-          obtain: (more: number, request: object) => this.#obtainAll(ownParts, request, more),
+          obtain: (cost: number, request: object) =>
+            this.#obtainAll(
+              ownParts.map(({ account, check }) => ({ account, check: { ...check, cost } })),
+              request,
+            ),
           explain: async (more: number, request: object) =>
             refused(await decide('peek', withCost(held, more), request)),
-          settle: (missing: number, total: number) =>
-            Promise.all([
-              missing > 0 && decide('charge', withCost(held, missing)),
-              this.#settleShadows(decision, shadows, total - units),
-            ]),
+          settle: (missing: number, total: number) => {
+            this.#open.delete(reservation)
+            // Shadow policies took the estimate. It is replaced with the units spent.
+            const more = total - units
+            const owed = [...withCost(held, missing), ...withCost(shadows, more)]
+            const charged = owed.filter(({ cost }) => cost > 0)
+            const policies = more < 0 ? shadows.map(({ policy }) => policy) : []
+            return Promise.all([
+              charged.length > 0 && decide('charge', charged),
+              policies.length > 0 && refund(decision, { units: -more, policies }),
+            ])
+          },
         }
-        return new Reservation(decision, from, { units, step })
+        const reservation = new Reservation(decision, from, { units, step })
+        if (decision.allowed) this.#open.add(reservation)
+        return reservation
       },
     }
   }
 
-  /** Returns all units. Resolves when the store knows, or has not answered in time. */
+  /** Ends all reservations. Resolves when the store knows, or has not answered in time. */
   close(): Promise<unknown> | undefined {
     this.#isClosed = true
     this.#alarm.stop()
-    const all = [...this.#pools.values(), ...this.#counted]
+    const ends = [...this.#open].map((reservation) => reservation.cancel())
+    for (const pool of this.#pools.values()) ends.push(pool.flush())
     this.#pools.clear()
-    return all.length === 0 ? undefined : Promise.all(all.map((account) => account.close()))
+    return ends.length === 0 ? undefined : Promise.all(ends)
   }
 
   #accountOf(check: Check): Part['account'] {
     const { caller } = this.#way
     const { policy, limit } = check
     // Without grants there is nothing that reservations could share.
-    if (policy.counting === policy.algorithm) return new CountedUnits(caller, this.#counted)
+    if (policy.counting === policy.algorithm) return new CountedUnits(caller)
     const name = `${limit} ${stateKey(check)}`
     const known = this.#pools.get(name)
     if (known) return known
@@ -110,12 +120,10 @@ export class Reservations {
 
   #sweep(): void {
     const now = momentNow()
-    let lookMs = Number.POSITIVE_INFINITY
     for (const [name, pool] of this.#pools) {
-      if (pool.sweep(now)) lookMs = Math.min(lookMs, pool.lookMs)
+      if (pool.sweep(now)) this.#alarm.within(pool.lookMs)
       else this.#pools.delete(name)
     }
-    if (this.#pools.size > 0) this.#alarm.within(lookMs)
   }
 
   async #decideAll(checks: readonly Check[], parts: readonly Part[]): Promise<Decision> {
@@ -127,12 +135,13 @@ export class Reservations {
     for (let isLast = false; ; isLast = true) {
       const obtained = await this.#obtainAll(parts, request)
       if (obtained) {
-        let rest: Decision | undefined
+        let isAllowed = false
         try {
-          if (others.length > 0) rest = await decide('consume', others, request)
-          return together(checks, [obtained, others, rest])
+          const rest = await decide('consume', others, request)
+          isAllowed = rest.allowed
+          return together(checks, obtained, rest)
         } finally {
-          if (others.length > 0 && !rest?.allowed) await releaseAll(parts)
+          if (!isAllowed) await releaseAll(parts)
         }
       }
       // It counts the denial if necessary, and finds the wait.
@@ -146,38 +155,21 @@ export class Reservations {
 
   /**
    * Returns the decisions of all parts; `undefined` if one of them denies, so that none is taken.
-   * @param cost of each part @default that of its check
    * @throws or rejects if one of them failed: then none is taken either
    */
   async #obtainAll(
     parts: readonly Part[],
     request: object,
-    cost?: number,
   ): Promise<readonly Decision[] | undefined> {
-    const obtaining = parts.map(({ account, check }) =>
-      account.obtain(cost === undefined ? check : { ...check, cost }, request),
-    )
+    const obtaining = parts.map(({ account, check }) => account.obtain(check, request))
     const ends = await Promise.allSettled(obtaining)
     const obtained = ends.map((end) => (end.status === 'fulfilled' ? end.value : undefined))
     const known = obtained.filter((decision) => decision !== undefined)
     if (known.length === parts.length && !this.#isClosed) return known
-    const taken = parts.filter((_, index) => obtained[index])
-    await releaseAll(taken, cost)
+    await releaseAll(parts.filter((_, index) => obtained[index]))
     const failed = ends.find((end) => end.status === 'rejected')
     if (failed) throw failed.reason
     return undefined
-  }
-
-  /** Shadow policies took the estimate. It is replaced with the units spent. */
-  async #settleShadows(
-    decision: Decision,
-    shadows: readonly Check[],
-    more: number,
-  ): Promise<unknown> {
-    if (shadows.length === 0 || more === 0) return
-    if (more > 0) return this.#way.decide('charge', withCost(shadows, more))
-    const policies = shadows.map(({ policy }) => policy)
-    return this.#way.refund(decision, { units: -more, policies })
   }
 }
 
@@ -185,28 +177,29 @@ function withCost(checks: readonly Check[], cost: number): readonly Check[] {
   return checks.map((check) => ({ ...check, cost }))
 }
 
-async function releaseAll(parts: readonly Part[], cost?: number): Promise<void> {
-  await Promise.all(parts.map(({ account, check }) => account.release(cost ?? check.cost)))
+async function releaseAll(parts: readonly Part[]): Promise<void> {
+  await Promise.all(parts.map(({ account, check }) => account.release(check.cost)))
 }
 
 /** One decision, with the outcomes in the order of the checks. */
 function together(
   checks: readonly Check[],
-  [obtained, others, rest]: [readonly Decision[], readonly Check[], Decision | undefined],
+  obtained: readonly Decision[],
+  rest: Decision,
 ): Decision {
-  const all = rest ? [...obtained, rest] : obtained
+  const all = [rest, ...obtained]
   // The failure modes `open` and `closed` have no outcomes.
-  const isUnasked = ({ outcomes }: Decision) => outcomes.length === 0
-  const unasked = all.find((one) => isUnasked(one) && !one.allowed) ?? all.find(isUnasked)
+  const isUnasked = ({ source }: Decision) => source === 'closed' || source === 'open'
+  const unasked = (rest.allowed ? all : [rest]).find(isUnasked)
   if (unasked) return unasked
-  const fromRest = (rest?.outcomes ?? []).values()
-  const fromParts = obtained.flatMap(({ outcomes }) => outcomes).values()
-  const inOrder = checks.flatMap((check): Outcome[] => {
-    const { value } = others.includes(check) ? fromRest.next() : fromParts.next()
-    return value ? [value] : []
-  })
+  const found = new Map(
+    all.flatMap(({ outcomes }) => outcomes.map((outcome) => [outcome.policy.id, outcome])),
+  )
+  // Shadow policies have no outcomes.
+  const enforced = checks.filter(({ policy }) => found.has(policy.id))
+  const outcomes = enforced.flatMap(({ policy }) => found.get(policy.id) ?? [])
   const source = all.find((decision) => decision.source !== 'store')?.source ?? 'store'
-  return { ...decisionOf(inOrder, checks, source), shadow: rest?.shadow }
+  return { ...decisionOf(outcomes, enforced, source), shadow: rest.shadow }
 }
 
 /** The decision for units that were returned too late. */

@@ -44,15 +44,14 @@ export function giveUpLast(all: readonly Units[], count: number, change: ChangeA
  * belong to that window: they may be spent after its end, but then none can be returned.
  */
 export class CountedUnits {
+  /** Reservations that may still request units. */
+  users = 0
   readonly #caller: Caller
-  readonly #all: Set<CountedUnits>
   readonly #units: Units[] = []
   #left = 0
 
-  /** @param all the accounts to close with their limiter */
-  constructor(caller: Caller, all: Set<CountedUnits>) {
+  constructor(caller: Caller) {
     this.#caller = caller
-    this.#all = all
   }
 
   async obtain(check: Check, request: object): Promise<Decision | undefined> {
@@ -62,14 +61,6 @@ export class CountedUnits {
     this.#units.push(units)
     this.#left += check.cost
     return decision
-  }
-
-  join(): void {
-    this.#all.add(this)
-  }
-
-  leave(): void {
-    this.#all.delete(this)
   }
 
   has(units: number): boolean {
@@ -84,9 +75,5 @@ export class CountedUnits {
     const left = Math.min(units, this.#left)
     this.#left -= left
     return Promise.all(giveUpLast(this.#units, left, this.#caller.change))
-  }
-
-  close(): Promise<unknown> {
-    return this.release(this.#left)
   }
 }

@@ -1,6 +1,6 @@
 import { algorithmOf } from '../algorithms/table.ts'
 import type { Due } from '../ledger/debts.ts'
-import { type Held, hasChanged, type Receipt } from '../model/check.ts'
+import { giveBack, type Held, hasChanged, type Receipt } from '../model/check.ts'
 import type { Change, ManualChange, Outcome, Store } from '../model/store.ts'
 import { SluiceError } from '../options/errors.ts'
 import { isPromise, type MaybePromise } from '../runtime/maybe-promise.ts'
@@ -100,7 +100,7 @@ export class Changes {
    */
   answeredLate(ask: PendingAsk, found: readonly Outcome[]): void {
     const { debts } = this.#options.fallback
-    const back: Held[] = []
+    const back: Receipt[] = []
     let isKept = false
     for (const index of ask.checks.keys()) {
       const receipt = found[index]?.receipt
@@ -108,9 +108,13 @@ export class Changes {
       if (!receipt) {
         if (local) debts.confirm(local)
       } else if (this.#keeps(receipt, local, ask)) isKept = true
-      else back.push({ ...receipt.check, receipt })
+      else back.push(receipt)
     }
-    if (back.length > 0) void this.#change(ask.caller.store, { op: 'refund', checks: back })
+    for (const receipt of back) {
+      void giveBack(receipt, receipt.check.cost, (op, checks) =>
+        this.#change(ask.caller.store, { op, checks }),
+      )
+    }
     if (isKept || back.length > 0) {
       this.#options.monitor.tell({ type: 'late-reply', charge: isKept ? 'kept' : 'refunded' })
     }
