@@ -77,8 +77,6 @@ interface Traits<State, Options, Settings extends object> {
    * @default true when their descriptions match
    */
   agrees?(one: CountedPolicy<Settings>, other: CountedPolicy<Settings>): boolean
-  /** True when all units come back at once, at the end of the window. @default false */
-  readonly resetsAtEnd?: boolean
   /** The longest time that a unit counts, in ms. */
   lifeMs(policy: CountedPolicy<Settings>): number
   /**
@@ -172,14 +170,10 @@ export interface Algorithm<
    */
   msUntil(state: State, check: CountingCheck<Settings>, at: { now: number; target: number }): number
   /**
-   * The effective window of the remaining units (see `effectiveWindowMs`), if `used` units count.
-   * `undefined` if units do not come back with time.
+   * Milliseconds until the window ends, if all units come back at that moment.
+   * @default the effective window of the remaining units, or none if time brings no units back
    */
-  resetMs(
-    state: State,
-    check: CountingCheck<Settings>,
-    at: { now: number; used: number },
-  ): number | undefined
+  resetMs?(state: State, check: CountingCheck<Settings>, now: number): number
   /** Ms to hold a request that is allowed at `now`. Absent if the algorithm holds no requests. */
   delayMs?(state: State, check: CountingCheck<Settings>, now: number): number
   /**

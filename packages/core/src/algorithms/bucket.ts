@@ -1,5 +1,5 @@
 import { type Algorithm, type CountingCheck, type KeyState, taken } from './algorithm.ts'
-import { effectiveWindowMs, remainingUnits, resetOf } from './effective-window.ts'
+import { effectiveWindowMs, remainingUnits } from './effective-window.ts'
 import { flatCodec, plainWindow } from './flat-codec.ts'
 
 type Check = CountingCheck<object>
@@ -53,8 +53,6 @@ export function bucket<Settings extends object, Options>(
       })
       return waitMs === 0 ? 0 : waitMs + timeOf(state, now) - now
     },
-
-    resetMs: resetOf(() => self),
 
     take(state, check, now) {
       const before = levelAt(state, check, now)

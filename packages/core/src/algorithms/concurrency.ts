@@ -92,8 +92,6 @@ export const concurrency: Algorithm<Leases, ConcurrencySettings, ConcurrencyOpti
     return concurrency.used(state, check, now) <= target ? 0 : check.policy.retryMs
   },
 
-  resetMs: () => undefined,
-
   take(state, { policy, cost, limit }, now) {
     forgetExpired(state, now)
     const number = state.nextNumber

@@ -1,4 +1,4 @@
-import type { Algorithm, CountingCheck, KeyState } from './algorithm.ts'
+import type { CountingCheck } from './algorithm.ts'
 
 /**
  * The window in which clients that pace themselves may use the remaining units: `max(time to the
@@ -13,19 +13,6 @@ export function effectiveWindowMs(
   msToNextUnit: number,
 ): number {
   return Math.max(msToNextUnit, Math.ceil((remaining * policy.windowMs) / limit))
-}
-
-/** Creates `resetMs` for an algorithm whose units come back one at a time. */
-export function resetOf<State extends KeyState, Settings extends object>(
-  algorithm: () => Pick<Algorithm<State, Settings>, 'capacity' | 'quota' | 'msUntil'>,
-): Algorithm<State, Settings>['resetMs'] {
-  return (state, check, { now, used }) => {
-    if (check.limit === 0 || used === 0) return check.policy.windowMs
-    const { capacity, quota = capacity, msUntil } = algorithm()
-    const most = quota(check)
-    const msToNextUnit = msUntil(state, check, { now, target: Math.min(used, most) - 1 })
-    return effectiveWindowMs(check, remainingUnits(check.limit, most, used), msToNextUnit)
-  }
 }
 
 /** Returns the units left: an integer from 0 to the limit, even if a bucket holds more. */

@@ -43,7 +43,6 @@ export const fixedWindow: Algorithm<FixedWindow, FixedWindowSettings, FixedWindo
       : `fixed-window over ${windowMs} ms${clockAligned ? ' aligned to the clock' : ''}`,
   // A day on which the clock is set back is longer.
   lifeMs: ({ windowMs, calendar }) => windowMs + (calendar ? 7_200_000 : 0),
-  resetsAtEnd: true,
   options: {
     fields: { align: { form: 'text', text: 'clock' } },
     neutral: { clockAligned: false, calendar: undefined },
@@ -79,7 +78,7 @@ export const fixedWindow: Algorithm<FixedWindow, FixedWindowSettings, FixedWindo
     return fixedWindow.used(state, check, now) <= target ? 0 : endOf(check, state.startMs) - now
   },
 
-  resetMs(state, check, { now }) {
+  resetMs(state, check, now) {
     const { windowMs, calendar } = check.policy
     if (check.limit > 0 && isOpen(state, check, now)) return endOf(check, state.startMs) - now
     return calendar ? endOf(check, now) - now : windowMs

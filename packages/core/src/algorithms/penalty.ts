@@ -70,8 +70,6 @@ export const penalty: Algorithm<Penalised, PenaltyOwnSettings> = {
 
   msUntil: (state, _check, { now }) => Math.max(0, state.blockedUntil - now),
 
-  resetMs: () => undefined,
-
   take(state, check, now) {
     const { cost, limit } = check
     const { penalty: settings, windowMs } = check.policy

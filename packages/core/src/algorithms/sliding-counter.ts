@@ -1,5 +1,5 @@
 import { type Algorithm, type CountingCheck, type KeyState, taken } from './algorithm.ts'
-import { effectiveWindowMs, resetOf } from './effective-window.ts'
+import { effectiveWindowMs } from './effective-window.ts'
 import { unitsLeft } from './fixed-window.ts'
 import { flatCodec, noOptions, plainWindow } from './flat-codec.ts'
 import { maxUnits } from './max-units.ts'
@@ -62,8 +62,6 @@ export const slidingCounter: Algorithm<SlidingCounter> = {
     }
     return windowMs - elapsedMs + elapsedUntil(windowMs, current, target)
   },
-
-  resetMs: resetOf(() => slidingCounter),
 
   take(state, check, now) {
     const { windowMs } = check.policy

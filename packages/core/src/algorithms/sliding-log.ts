@@ -7,7 +7,7 @@ import {
   type OptionPath,
   taken,
 } from './algorithm.ts'
-import { effectiveWindowMs, resetOf } from './effective-window.ts'
+import { effectiveWindowMs } from './effective-window.ts'
 import { plainWindow } from './flat-codec.ts'
 
 export interface SlidingLogOptions {
@@ -96,8 +96,6 @@ export const slidingLog: Algorithm<SlidingLog, SlidingLogSettings, SlidingLogOpt
     }
     return timeAt(state, low) + check.policy.windowMs - now
   },
-
-  resetMs: resetOf(() => slidingLog),
 
   take(state, check, now) {
     const time = recordedAt(check, now)

@@ -1,5 +1,4 @@
 import type { Algorithm, CountingCheck, KeyState } from './algorithm.ts'
-import { resetOf } from './effective-window.ts'
 import { type KeptGrant, type KeyGrant, longestGrantMs, maxGrants } from './grant.ts'
 
 /** A state with the grants of its key, ordered by their ends. */
@@ -99,7 +98,7 @@ export function withGrants<Inner extends KeyState, Settings extends object>(
   }
 
   // These functions expect a state without grants. The ones needed are redefined below.
-  const { delayMs, takeUsual, overflows, renew, block, ...traits } = algorithm
+  const { resetMs, delayMs, takeUsual, overflows, renew, block, ...traits } = algorithm
   return {
     ...traits,
     options: { ...algorithm.options, fields: {} },
@@ -138,7 +137,6 @@ export function withGrants<Inner extends KeyState, Settings extends object>(
 
     used,
     msUntil,
-    resetMs: resetOf(() => ({ capacity: algorithm.capacity, msUntil })),
 
     take(state, check, now) {
       state.limit = check.limit
