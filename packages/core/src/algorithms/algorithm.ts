@@ -14,7 +14,13 @@ export interface CountingCheck<Settings> {
   readonly policy: CountedPolicy<Settings>
   readonly cost: number
   readonly limit: number
-  /** For a refund: units of the receipt that earlier refunds gave back. @default 0 */
+}
+
+/** The fields of a check whose units were taken before. */
+export interface HeldCheck<Settings> extends CountingCheck<Settings> {
+  /** `at` is the value that `take` returned. */
+  readonly receipt: { readonly at: number }
+  /** Units of the receipt that earlier refunds gave back. @default 0 */
   readonly refunded?: number
 }
 
@@ -194,33 +200,22 @@ export interface Algorithm<
    */
   overflows?(state: State, check: CountingCheck<Settings>, now: number): boolean
   /**
-   * Gives back up to `check.cost` of the units that `take` returned `at` for and that still count.
-   * Returns whether there were any. Mutates the state.
+   * Gives back up to `held.cost` of the receipt's units, as far as they still count. Returns
+   * whether there were any. Mutates the state.
    */
-  giveBack(
-    state: State,
-    check: CountingCheck<Settings>,
-    times: { now: number; at: number },
-  ): boolean
-  /**
-   * Extends the lease that `take` returned `at` for. Returns whether it was still running. Mutates
-   * the state.
-   */
-  renew?(state: State, check: CountingCheck<Settings>, times: { now: number; at: number }): boolean
+  giveBack(state: State, held: HeldCheck<Settings>, now: number): boolean
+  /** Extends the receipt's lease. Returns whether it was still running. Mutates the state. */
+  renew?(state: State, held: HeldCheck<Settings>, now: number): boolean
   /**
    * Denies everything for exactly `blockMs` from now. Absent if keys cannot be blocked. Mutates the
    * state.
    */
-  block?(
-    state: State,
-    check: CountingCheck<Settings>,
-    times: { now: number; blockMs: number },
-  ): void
+  block?(state: State, check: CountingCheck<Settings> & { blockMs: number }, now: number): void
   /** Closes grants and takes another one. Mutates the state. Absent without grants. */
   takeGrant?(
     state: State,
-    check: CountingCheck<Settings>,
-    at: { now: number; terms: GrantTerms },
+    check: CountingCheck<Settings> & { terms: GrantTerms },
+    now: number,
   ): TakenGrant
   /**
    * The state of a key that is reset while processes hold units of it; `undefined` if none does.

@@ -89,13 +89,14 @@ export function bucket<Settings extends object, Options>(
       return charge
     },
 
-    giveBack(state, check, { now, at }) {
-      const { windowMs } = check.policy
-      const level = levelAt(state, check, now)
-      // Units drain first in, first out. These are gone at `at`, when the bucket would be empty.
-      const undrained = (at - timeOf(state, now)) * check.limit - (check.refunded ?? 0) * windowMs
-      const given = Math.min(check.cost * windowMs, level, undrained)
-      if (given > 0) fill(state, check, { now, level: level - given })
+    giveBack(state, held, now) {
+      const { windowMs } = held.policy
+      const level = levelAt(state, held, now)
+      // Units drain first in, first out. These are gone when the bucket would have been empty.
+      const leftMs = held.receipt.at - timeOf(state, now)
+      const undrained = leftMs * held.limit - (held.refunded ?? 0) * windowMs
+      const given = Math.min(held.cost * windowMs, level, undrained)
+      if (given > 0) fill(state, held, { now, level: level - given })
       return given > 0
     },
 

@@ -107,14 +107,14 @@ export const concurrency: Algorithm<Leases, ConcurrencySettings, ConcurrencyOpti
     return number
   },
 
-  giveBack(state, _check, { now, at }) {
-    const lease = state.running.get(at)
+  giveBack(state, { receipt }, now) {
+    const lease = state.running.get(receipt.at)
     state.units -= lease?.units ?? 0
-    state.running.delete(at)
+    state.running.delete(receipt.at)
     return lease !== undefined && lease.endsAt > now
   },
 
-  renew(state, { policy }, { now, at }) {
+  renew(state, { policy, receipt: { at } }, now) {
     const lease = state.running.get(at)
     if (!lease || lease.endsAt <= now) return false
     // Moved to the end: it now expires last.

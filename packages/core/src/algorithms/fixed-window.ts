@@ -107,10 +107,10 @@ export const fixedWindow: Algorithm<FixedWindow, FixedWindowSettings, FixedWindo
     return taken(startMs, limit - count, endMs - now)
   },
 
-  giveBack(state, check, { now, at }) {
-    if (state.startMs !== at || !isOpen(state, check, now)) return false
+  giveBack(state, held, now) {
+    if (state.startMs !== held.receipt.at || !isOpen(state, held, now)) return false
     const before = state.count
-    state.count = unitsLeft(check, before)
+    state.count = unitsLeft(held, before)
     return state.count < before
   },
 

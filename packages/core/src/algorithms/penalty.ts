@@ -91,7 +91,7 @@ export const penalty: Algorithm<Penalised, PenaltyOwnSettings> = {
 
   giveBack: () => false,
 
-  block(state, { limit, policy }, { now, blockMs }) {
+  block(state, { limit, policy, blockMs }, now) {
     state.withinMs = policy.windowMs
     state.limit = limit
     beginBlock(state, blockMs, now)

@@ -97,10 +97,11 @@ export const slidingCounter: Algorithm<SlidingCounter> = {
     return taken(startMs, remaining, effectiveWindowMs(check, remaining, msToNextUnit))
   },
 
-  giveBack(state, check, { now, at }) {
-    if (state.startMs !== at || windowStart(check, timeOf(state, now)) !== at) return false
+  giveBack(state, held, now) {
+    const { at } = held.receipt
+    if (state.startMs !== at || windowStart(held, timeOf(state, now)) !== at) return false
     const before = state.current
-    state.current = unitsLeft(check, before)
+    state.current = unitsLeft(held, before)
     return state.current < before
   },
 

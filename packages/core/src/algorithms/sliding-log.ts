@@ -125,15 +125,16 @@ export const slidingLog: Algorithm<SlidingLog, SlidingLogSettings, SlidingLogOpt
     return taken(time, remaining, effectiveWindowMs(check, remaining, msToNextUnit))
   },
 
-  giveBack(state, check, { now, at: time }) {
-    if (time <= now - check.policy.windowMs) return false
-    if (slidingLog.used(state, check, now) >= maxRecorded(check)) return false
+  giveBack(state, held, now) {
+    const time = held.receipt.at
+    if (time <= now - held.policy.windowMs) return false
+    if (slidingLog.used(state, held, now) >= maxRecorded(held)) return false
     const index = firstAfter(state, time - 1)
     const last = countOf(state) - 1
     if (timeAt(state, index) !== time) return false
     const { earlier } = state
     const before = totalBefore(state, index)
-    const units = Math.min(check.cost, totalAt(state, index) - before)
+    const units = Math.min(held.cost, totalAt(state, index) - before)
     for (let i = 2 * index + 1; i < earlier.length; i += 2) earlier[i] = at(earlier, i) - units
     state.lastTotal -= units
     if (totalAt(state, index) > before) return true

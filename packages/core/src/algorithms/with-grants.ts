@@ -143,7 +143,7 @@ export function withGrants<Inner extends KeyState, Settings extends object>(
       return algorithm.take(state.inner, check, now)
     },
 
-    giveBack: (state, check, times) => algorithm.giveBack(state.inner, check, times),
+    giveBack: (state, held, now) => algorithm.giveBack(state.inner, held, now),
 
     endsAt({ inner, grants }, check) {
       const last = grants.at(-1)
@@ -151,7 +151,7 @@ export function withGrants<Inner extends KeyState, Settings extends object>(
       return Math.max(algorithm.endsAt(inner, check), ofGrants)
     },
 
-    takeGrant(state, check, { now, terms }) {
+    takeGrant(state, { terms, ...check }, now) {
       let settledAt: number | undefined
       const newEnd = now + terms.lifeMs
       for (const kept of terms.kept ?? []) {

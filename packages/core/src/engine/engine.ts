@@ -173,7 +173,7 @@ function refund(states: States, held: Held, now: number): boolean {
   const state = stateOfHeld(states, held, now)
   const algorithm = algorithmOf(held.policy)
   if (!state) return false
-  const isGivenBack = algorithm.giveBack(state, held, { now, at: held.receipt.at })
+  const isGivenBack = algorithm.giveBack(state, held, now)
   // A key without units is deleted, so that no receipt applies to its next state.
   if (algorithm.endsAt(state, held) <= now) states.delete(held)
   return isGivenBack
@@ -181,8 +181,7 @@ function refund(states: States, held: Held, now: number): boolean {
 
 function renew(states: States, held: Held, now: number): boolean {
   const state = stateOfHeld(states, held, now)
-  if (!state) return false
-  return algorithmOf(held.policy).renew?.(state, held, { now, at: held.receipt.at }) === true
+  return state !== undefined && algorithmOf(held.policy).renew?.(state, held, now) === true
 }
 
 /** Returns the state that a receipt belongs to. */
@@ -205,19 +204,19 @@ function grant(states: States, { terms, ...check }: GrantCheck, now: number): Gr
   const { takeGrant } = algorithmOf(check.policy)
   const found = { check, now, state: stateOf(states, check, now) }
   const state = takeGrant ? living(found, states) : readableState(found)
-  const { units, settledAt } = takeGrant?.(state, check, { now, terms }) ?? { units: 0 }
+  const { units, settledAt } = takeGrant?.(state, { ...check, terms }, now) ?? { units: 0 }
   const { remaining, resetMs } = outcomeOf(state, check, now)
   const settled =
     settledAt === undefined ? undefined : new Receipt(check, settledAt, states.incarnationOf(state))
   return { units, remaining, resetMs, settled }
 }
 
-function block(states: States, { blockMs, ...rest }: BlockCheck, now: number): boolean {
-  const check = { ...rest, cost: 0 }
+function block(states: States, blocked: BlockCheck, now: number): boolean {
+  const check = { ...blocked, cost: 0 }
   const algorithm = algorithmOf(check.policy)
   const state = living({ check, now, state: stateOf(states, check, now) }, states)
   const isFound = algorithm.msUntil(state, check, { now, target: 0 }) > 0
-  algorithm.block?.(state, check, { now, blockMs })
+  algorithm.block?.(state, check, now)
   if (states.get(check, now) === state) return isFound
   throw new SluiceError(
     'SLUICE_STORE_FAILED',
