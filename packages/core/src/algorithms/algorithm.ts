@@ -28,8 +28,6 @@ export interface HeldCheck<Settings> extends CountingCheck<Settings> {
 export interface OwnOptions<Options, Settings> {
   /** Schemas of the options; other algorithms reject them. */
   readonly fields: { readonly [field in keyof Options & string]-?: OptionForm }
-  /** Settings for a policy with a different algorithm. */
-  readonly neutral: Settings
   /**
    * Replaces the option `window`, in ms; `undefined` if the option is a duration. Absent if the
    * algorithm requires a window.
@@ -38,7 +36,8 @@ export interface OwnOptions<Options, Settings> {
   /** True if calendar windows are allowed. @default false */
   readonly hasCalendar?: boolean
   /**
-   * Checks the options.
+   * Checks the options. Without any of its own, it returns settings for a policy of another
+   * algorithm.
    * @throws SluiceError for an option that is out of range
    */
   read(options: Options & { window?: unknown }, windowMs: number, at: OptionPath): Settings

@@ -47,13 +47,7 @@ export const concurrency: Algorithm<Leases, ConcurrencySettings, ConcurrencyOpti
   keyName: 'leases',
   describe: ({ windowMs }) => `concurrency over ${windowMs} ms`,
   options: {
-    fields: {
-      lease: {
-        form: 'duration',
-      },
-      retryAfter: { form: 'duration' },
-    },
-    neutral: { retryMs: 1_000 },
+    fields: { lease: { form: 'duration' }, retryAfter: { form: 'duration' } },
     windowMs({ lease, window }, at) {
       if (window === undefined) return windowMsOf(orDefault(lease, '30s'), at('lease'))
       const legal = "left out with algorithm 'concurrency', which counts requests in flight"

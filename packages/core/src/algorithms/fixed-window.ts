@@ -45,7 +45,6 @@ export const fixedWindow: Algorithm<FixedWindow, FixedWindowSettings, FixedWindo
   lifeMs: ({ windowMs, calendar }) => windowMs + (calendar ? 7_200_000 : 0),
   options: {
     fields: { align: { form: 'text', text: 'clock' } },
-    neutral: { clockAligned: false, calendar: undefined },
     hasCalendar: true,
     windowMs({ window }, at) {
       const calendar = calendarOf(window, at('window'))

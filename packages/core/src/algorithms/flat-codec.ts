@@ -30,4 +30,4 @@ export const plainWindow: {
 }
 
 /** For an algorithm without specific options. */
-export const noOptions: OwnOptions<object, object> = { fields: {}, neutral: {}, read: () => ({}) }
+export const noOptions: OwnOptions<object, object> = { fields: {}, read: () => ({}) }

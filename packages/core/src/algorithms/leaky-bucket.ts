@@ -40,11 +40,7 @@ export const leakyBucket: Algorithm<Bucket, LeakyBucketSettings, LeakyBucketOpti
   divide: ({ queue }, instances) =>
     Number.isFinite(queue) ? { queue: Math.floor(queue / instances) } : undefined,
   options: {
-    fields: {
-      queue: { form: 'units', min: 0 },
-      maxDelay: { form: 'duration' },
-    },
-    neutral: { queue: Number.POSITIVE_INFINITY, maxDelayMs: 30_000 },
+    fields: { queue: { form: 'units', min: 0 }, maxDelay: { form: 'duration' } },
     read(options, windowMs, at) {
       const queue =
         options.queue === undefined

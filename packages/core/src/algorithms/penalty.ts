@@ -46,7 +46,7 @@ export const penalty: Algorithm<Penalised, PenaltyOwnSettings> = {
   // Manual and automatic penalties can share a key. Two windows cannot: the shorter one would clear
   // the strikes of the longer one.
   agrees: (one, other) => !one.penalty || !other.penalty || one.windowMs === other.windowMs,
-  options: { ...noOptions, neutral: { penalty: undefined }, read: () => ({ penalty: undefined }) },
+  options: { ...noOptions, read: () => ({ penalty: undefined }) },
   codec: flatCodec(newPenalised),
 
   create: newPenalised,

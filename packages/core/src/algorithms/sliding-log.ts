@@ -58,10 +58,7 @@ export const slidingLog: Algorithm<SlidingLog, SlidingLogSettings, SlidingLogOpt
   describe: ({ windowMs, resolutionMs }) =>
     `sliding-log over ${windowMs} ms${resolutionMs > 1 ? ` at ${resolutionMs} ms` : ''}`,
   options: {
-    fields: {
-      resolution: { form: 'duration' },
-    },
-    neutral: { resolutionMs: 1 },
+    fields: { resolution: { form: 'duration' } },
     read: ({ resolution }, windowMs, at) => ({
       resolutionMs: resolutionOf(resolution, windowMs, at),
     }),

@@ -1,4 +1,4 @@
-import { invalid } from '../options/options.ts'
+import { givenFields, invalid } from '../options/options.ts'
 import type { Algorithm, KeyState, OptionForm, OptionPath, OwnOptions } from './algorithm.ts'
 import { type ConcurrencyOptions, type ConcurrencySettings, concurrency } from './concurrency.ts'
 import { type FixedWindowOptions, type FixedWindowSettings, fixedWindow } from './fixed-window.ts'
@@ -36,7 +36,7 @@ export interface AlgorithmOptions
     LeakyBucketOptions,
     ConcurrencyOptions {}
 
-/** Settings specific to one algorithm, with neutral values for the others. */
+/** Settings specific to one algorithm, with default values for the others. */
 export interface AlgorithmSettings
   extends SlidingLogSettings,
     FixedWindowSettings,
@@ -97,14 +97,8 @@ export function algorithmOf({ counting }: { readonly counting: Counting }): AnyA
   return hotPathOf(counting).algorithm
 }
 
-export const algorithmFields: readonly string[] = Object.values(algorithms).flatMap(({ options }) =>
-  Object.keys(options.fields),
-)
-
-/** The settings of a policy without algorithm-specific options. */
-export const neutralSettings: AlgorithmSettings = Object.assign(
-  {},
-  ...Object.values(algorithms).map(({ options }) => options.neutral),
+export const algorithmFields: readonly string[] = algorithmNames.flatMap((name) =>
+  Object.keys(algorithms[name].options.fields),
 )
 
 /** @throws SluiceError for an option that is out of range, or unknown to the algorithm */
@@ -113,14 +107,14 @@ export function algorithmSettings(
   { algorithm, windowMs }: { algorithm: CountingName; windowMs: number },
   at: OptionPath,
 ): AlgorithmSettings {
-  for (const field of algorithmFields) {
-    const value: unknown = Reflect.get(options, field)
-    if (value === undefined || knows(algorithm, field)) continue
+  for (const [field, value] of givenFields(options, algorithmFields)) {
+    if (knows(algorithm, field)) continue
     const owners = algorithmNames.filter((name) => knows(name, field)).map((name) => `'${name}'`)
     const legal = `left out with algorithm '${algorithm}': only ${owners.join(' or ')} has it`
     throw invalid({ option: at(field) }, value, legal)
   }
-  return { ...neutralSettings, ...algorithms[algorithm].options.read(options, windowMs, at) }
+  const own = Object.values(algorithms).map((one) => one.options.read(options, windowMs, at))
+  return Object.assign({}, ...own)
 }
 
 function knows(name: CountingName, field: string): boolean {

@@ -26,10 +26,7 @@ export const tokenBucket: Algorithm<Bucket, TokenBucketSettings, TokenBucketOpti
   divide: ({ burst }, instances) =>
     burst === undefined ? undefined : { burst: shareOf(burst, instances) },
   options: {
-    fields: {
-      burst: { form: 'units', min: 1 },
-    },
-    neutral: { burst: undefined },
+    fields: { burst: { form: 'units', min: 1 } },
     read({ burst: value }, windowMs, at) {
       if (value === undefined) return { burst: undefined }
       const burst = wholeUnits(value, { option: at('burst') }, 1)

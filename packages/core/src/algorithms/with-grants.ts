@@ -101,7 +101,6 @@ export function withGrants<Inner extends KeyState, Settings extends object>(
   const { resetMs, delayMs, takeUsual, overflows, renew, block, ...traits } = algorithm
   return {
     ...traits,
-    options: { ...algorithm.options, fields: {} },
     codec: {
       save: ({ limit, inner, grants }) => [
         limit,
