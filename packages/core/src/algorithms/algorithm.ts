@@ -75,11 +75,14 @@ interface Traits<State, Options, Settings extends object> {
    * policies that cannot read each other's states.
    */
   keyShape(policy: CountedPolicy<Settings>): string
-  /** The same in words, for messages: the settings that must match wherever a name is used. */
-  describe(policy: CountedPolicy<Settings>): string
+  /**
+   * The same in words, for messages: the settings that must match wherever a name is used.
+   * @default the algorithm and the window
+   */
+  describe?(policy: CountedPolicy<Settings>): string
   /**
    * Returns whether two policies with the same name can share states.
-   * @default true when their descriptions match
+   * @default true when their `keyShape` is the same
    */
   agrees?(one: CountedPolicy<Settings>, other: CountedPolicy<Settings>): boolean
   /** The longest time that a unit counts, in ms. */

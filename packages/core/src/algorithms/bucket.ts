@@ -1,6 +1,5 @@
 import { type Algorithm, type CountingCheck, type KeyState, taken } from './algorithm.ts'
-import { effectiveWindowMs, remainingUnits } from './effective-window.ts'
-import { flatCodec, plainWindow } from './flat-codec.ts'
+import { effectiveWindowMs, flatWindow, remainingUnits } from './window.ts'
 
 type Check = CountingCheck<object>
 
@@ -24,13 +23,10 @@ export function bucket<Settings extends object, Options>(
   own: OwnTraits<Settings, Options>,
 ): Algorithm<Bucket, Settings, Options> {
   const { capacityLevel } = own
-  const self: Algorithm<Bucket, Settings, Options> = {
-    ...plainWindow,
+  return {
+    ...flatWindow(newBucket),
     ...own,
     counts: 'units',
-    codec: flatCodec(newBucket),
-
-    create: newBucket,
 
     capacity: (check) => Math.floor(capacityLevel(check) / check.policy.windowMs),
 
@@ -116,13 +112,12 @@ export function bucket<Settings extends object, Options>(
       return level === check.limit * check.policy.windowMs ? undefined : level
     },
   }
-  return self
 }
 
 /** The traits that differ between buckets. */
 type OwnTraits<Settings extends object, Options> = Pick<
   Algorithm<Bucket, Settings, Options>,
-  'keyName' | 'describe' | 'divide' | 'options' | 'delayMs' | 'quota'
+  'keyName' | 'divide' | 'options' | 'delayMs' | 'quota'
 > & { capacityLevel(check: CountingCheck<Settings>): number }
 
 function newBucket(): Bucket {

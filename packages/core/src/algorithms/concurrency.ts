@@ -1,7 +1,7 @@
 import { type Duration, durationMs, windowMsOf } from '../options/duration.ts'
 import { invalid, orDefault } from '../options/options.ts'
 import type { Algorithm, KeyState } from './algorithm.ts'
-import { plainWindow } from './flat-codec.ts'
+import { plainWindow } from './window.ts'
 
 export interface ConcurrencyOptions {
   /**
@@ -45,7 +45,6 @@ export const concurrency: Algorithm<Leases, ConcurrencySettings, ConcurrencyOpti
   ...plainWindow,
   counts: 'leases',
   keyName: 'leases',
-  describe: ({ windowMs }) => `concurrency over ${windowMs} ms`,
   options: {
     fields: { lease: { form: 'duration' }, retryAfter: { form: 'duration' } },
     windowMs({ lease, window }, at) {
@@ -60,8 +59,6 @@ export const concurrency: Algorithm<Leases, ConcurrencySettings, ConcurrencyOpti
   codec: { save, load },
 
   create: newLeases,
-
-  capacity: ({ limit }) => limit,
 
   clamp(state, { policy }, now) {
     const latest = now + policy.windowMs

@@ -1,8 +1,8 @@
 import { invalid, oneOf } from '../options/options.ts'
 import { type Algorithm, type CountingCheck, type KeyState, taken } from './algorithm.ts'
 import { boundsAt, type CalendarWindow, calendarMs, calendarOf } from './calendar.ts'
-import { flatCodec, plainWindow } from './flat-codec.ts'
 import { maxUnits } from './max-units.ts'
+import { flatWindow } from './window.ts'
 
 export interface FixedWindowOptions {
   /**
@@ -32,7 +32,7 @@ export interface FixedWindow extends KeyState {
  * from midnight in a time zone.
  */
 export const fixedWindow: Algorithm<FixedWindow, FixedWindowSettings, FixedWindowOptions> = {
-  ...plainWindow,
+  ...flatWindow(newWindow),
   counts: 'units',
   keyName: 'window',
   keyShape: ({ windowMs, clockAligned, calendar }) =>
@@ -58,11 +58,6 @@ export const fixedWindow: Algorithm<FixedWindow, FixedWindowSettings, FixedWindo
       return { clockAligned, calendar }
     },
   },
-  codec: flatCodec(newWindow),
-
-  create: newWindow,
-
-  capacity: ({ limit }) => limit,
 
   clamp(state, check, now) {
     const { clockAligned, calendar } = check.policy

@@ -35,7 +35,6 @@ export const leakyBucket: Algorithm<Bucket, LeakyBucketSettings, LeakyBucketOpti
   LeakyBucketOptions
 >({
   keyName: 'queue',
-  describe: ({ windowMs }) => `leaky-bucket over ${windowMs} ms`,
   capacityLevel: queueLevel,
   divide: ({ queue }, instances) =>
     Number.isFinite(queue) ? { queue: Math.floor(queue / instances) } : undefined,

@@ -1,5 +1,5 @@
 import type { Algorithm, CountingCheck, KeyState } from './algorithm.ts'
-import { flatCodec, noOptions, plainWindow } from './flat-codec.ts'
+import { flatWindow, noOptions } from './window.ts'
 
 /** Durations of the blocks of a penalty. */
 export interface PenaltySettings {
@@ -36,7 +36,7 @@ export interface Penalised extends KeyState {
  * within a window if that is longer. A blocked key collects no strikes.
  */
 export const penalty: Algorithm<Penalised, PenaltyOwnSettings> = {
-  ...plainWindow,
+  ...flatWindow(newPenalised),
   counts: 'strikes',
   keyName: 'penalty',
   // One state for all settings: a key that is blocked in one place is blocked everywhere.
@@ -47,11 +47,6 @@ export const penalty: Algorithm<Penalised, PenaltyOwnSettings> = {
   // the strikes of the longer one.
   agrees: (one, other) => !one.penalty || !other.penalty || one.windowMs === other.windowMs,
   options: { ...noOptions, read: () => ({ penalty: undefined }) },
-  codec: flatCodec(newPenalised),
-
-  create: newPenalised,
-
-  capacity: ({ limit }) => limit,
 
   clamp(state, _check, now) {
     const { sinceMs, blockedUntil, askedMs } = state

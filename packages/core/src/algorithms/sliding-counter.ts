@@ -1,8 +1,7 @@
 import { type Algorithm, type CountingCheck, type KeyState, taken } from './algorithm.ts'
-import { effectiveWindowMs } from './effective-window.ts'
 import { unitsLeft } from './fixed-window.ts'
-import { flatCodec, noOptions, plainWindow } from './flat-codec.ts'
 import { maxUnits } from './max-units.ts'
+import { effectiveWindowMs, flatWindow, noOptions } from './window.ts'
 
 type Check = CountingCheck<object>
 
@@ -21,17 +20,11 @@ export interface SlidingCounter extends KeyState {
  * ⌊previous · (W − elapsed) / W⌋`, multiplied before dividing, so that rounding loses no unit.
  */
 export const slidingCounter: Algorithm<SlidingCounter> = {
-  ...plainWindow,
+  ...flatWindow(newCounter),
   counts: 'units',
   keyName: 'counter',
-  describe: ({ windowMs }) => `sliding-counter over ${windowMs} ms`,
   lifeMs: ({ windowMs }) => 2 * windowMs,
   options: noOptions,
-  codec: flatCodec(newCounter),
-
-  create: newCounter,
-
-  capacity: ({ limit }) => limit,
 
   clamp(state, check, now) {
     const startMs = windowStart(check, now) + check.policy.windowMs

@@ -7,8 +7,7 @@ import {
   type OptionPath,
   taken,
 } from './algorithm.ts'
-import { effectiveWindowMs } from './effective-window.ts'
-import { plainWindow } from './flat-codec.ts'
+import { effectiveWindowMs, plainWindow } from './window.ts'
 
 export interface SlidingLogOptions {
   /**
@@ -66,8 +65,6 @@ export const slidingLog: Algorithm<SlidingLog, SlidingLogSettings, SlidingLogOpt
   codec: { save, load },
 
   create: newLog,
-
-  capacity: ({ limit }) => limit,
 
   clamp(state, check, now) {
     const latestMs = recordedAt(check, now)

@@ -21,7 +21,6 @@ export const tokenBucket: Algorithm<Bucket, TokenBucketSettings, TokenBucketOpti
   TokenBucketOptions
 >({
   keyName: 'bucket',
-  describe: ({ windowMs }) => `token-bucket over ${windowMs} ms`,
   capacityLevel: ({ policy, limit }) => (policy.burst ?? limit) * policy.windowMs,
   divide: ({ burst }, instances) =>
     burst === undefined ? undefined : { burst: shareOf(burst, instances) },

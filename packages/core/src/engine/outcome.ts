@@ -1,6 +1,6 @@
 import type { KeyState } from '../algorithms/algorithm.ts'
-import { effectiveWindowMs, remainingUnits } from '../algorithms/effective-window.ts'
 import { algorithmOf } from '../algorithms/table.ts'
+import { effectiveWindowMs, remainingUnits } from '../algorithms/window.ts'
 import type { Check, Receipt } from '../model/check.ts'
 import type { Policy } from '../model/policy.ts'
 import type { Outcome } from '../model/store.ts'
