@@ -212,7 +212,6 @@ function firstAfter(state: SlidingLog, timeMs: number): number {
 }
 
 function append(state: SlidingLog, time: number, units: number): void {
-  if (state.lastTotal > Number.MAX_SAFE_INTEGER - units) rebase(state)
   if (state.lastMs >= 0 && state.lastMs < time) {
     if (state.earlier === none) state.earlier = [state.lastMs, state.lastTotal]
     else state.earlier.push(state.lastMs, state.lastTotal)
@@ -227,11 +226,16 @@ function dropUntil(state: SlidingLog, index: number): void {
     state.head = index
   }
   clearWhenEmpty(state)
-  if (state.head >= 16 && state.head * 2 >= countOf(state)) {
-    // At most as many entries move as are dropped, so the cost per entry stays constant.
-    state.earlier.splice(0, 2 * state.head)
-    state.head = 0
-  }
+  // At most as many entries move as are dropped, so the cost per entry stays constant.
+  const isHalfDead = state.head >= 16 && state.head * 2 >= countOf(state)
+  // Totals stay below 2^53: a charge adds at most 2^48 units, and so many are live.
+  if (!isHalfDead && state.base < 2 ** 52) return
+  const { earlier, base } = state
+  earlier.splice(0, 2 * state.head)
+  for (let i = 1; i < earlier.length; i += 2) earlier[i] = at(earlier, i) - base
+  state.lastTotal -= base
+  state.head = 0
+  state.base = 0
 }
 
 /** Resets a log without live entries: an entry before `head` must not be read as its end. */
@@ -240,16 +244,6 @@ function clearWhenEmpty(state: SlidingLog): void {
   state.lastMs = -1
   state.lastTotal = 0
   state.earlier = none
-  state.head = 0
-  state.base = 0
-}
-
-/** Restarts running totals at 0 before they exceed the integers that doubles hold exactly. */
-function rebase(state: SlidingLog): void {
-  const live = state.earlier.slice(2 * state.head)
-  for (let i = 1; i < live.length; i += 2) live[i] = at(live, i) - state.base
-  state.earlier = live
-  state.lastTotal -= state.base
   state.head = 0
   state.base = 0
 }
