@@ -1,5 +1,5 @@
 import type { Algorithm, CountingCheck, KeyState } from './algorithm.ts'
-import { type KeptGrant, type KeyGrant, longestGrantMs, maxGrants } from './grant.ts'
+import { type KeyGrant, longestGrantMs, maxGrants } from './grant.ts'
 
 /** A state with the grants of its key, ordered by their ends. */
 export interface GrantedState<Inner extends KeyState = KeyState> extends KeyState {
@@ -15,6 +15,7 @@ export interface GrantedState<Inner extends KeyState = KeyState> extends KeyStat
 export function withGrants<Inner extends KeyState, Settings extends object>(
   algorithm: Algorithm<Inner, Settings>,
 ): Algorithm<GrantedState<Inner>, Settings> {
+  const { codec } = algorithm
   type State = GrantedState<Inner>
   type OwnCheck = CountingCheck<Settings>
 
@@ -54,7 +55,8 @@ export function withGrants<Inner extends KeyState, Settings extends object>(
   function afterLapses(state: State, check: OwnCheck, now: number): State {
     const ended = state.grants.filter(({ endsAt }) => endsAt <= now)
     if (ended.length === 0) return state
-    const inner = copyOf(algorithm, state.inner)
+    // A copy, since reads must not change the state.
+    const inner = codec.load(codec.save(state.inner)) ?? state.inner
     let lastMs = algorithm.endsAt(inner, check) - check.policy.windowMs
     for (const { endsAt, units } of ended) {
       lastMs = Math.min(Math.max(lastMs, endsAt), now)
@@ -73,24 +75,6 @@ export function withGrants<Inner extends KeyState, Settings extends object>(
     return algorithm.take(inner, { ...check, cost: units, limit }, now)
   }
 
-  /**
-   * Records the spent units of a grant, and restarts its lifetime. A late or repeated call records
-   * nothing, since no more units are held than it names.
-   */
-  function keep(
-    state: State,
-    check: OwnCheck,
-    { kept, endsAt, now }: { kept: KeptGrant; endsAt: number; now: number },
-  ): number | undefined {
-    const grant = state.grants.find(({ id }) => id === kept.id)
-    if (!grant) return undefined
-    const spent = grant.units - kept.left - kept.freed
-    const units = Math.min(grant.units, kept.left)
-    state.grants = state.grants.filter((held) => held !== grant)
-    if (units > 0) hold(state, { ...grant, units, endsAt: Math.max(grant.endsAt, endsAt) })
-    return spent > 0 ? record(state.inner, check, { units: spent, now }) : undefined
-  }
-
   /** Adds a grant. Processes may differ in how long their grants live. */
   function hold(state: State, grant: KeyGrant): void {
     const at = state.grants.findIndex(({ endsAt }) => endsAt > grant.endsAt)
@@ -106,10 +90,10 @@ export function withGrants<Inner extends KeyState, Settings extends object>(
         limit,
         grants.length,
         ...grants.flatMap(({ id, units, endsAt }) => [id, units, endsAt]),
-        ...algorithm.codec.save(inner),
+        ...codec.save(inner),
       ],
       load([limit = 0, count = 0, ...rest]) {
-        const inner = algorithm.codec.load(rest.slice(3 * count))
+        const inner = codec.load(rest.slice(3 * count))
         if (!inner) return undefined
         const grants: KeyGrant[] = []
         for (let at = 0; at < 3 * count; at += 3) {
@@ -153,15 +137,16 @@ export function withGrants<Inner extends KeyState, Settings extends object>(
     takeGrant(state, { terms, ...check }, now) {
       let settledAt: number | undefined
       const newEnd = now + terms.lifeMs
-      for (const kept of terms.kept ?? []) {
-        settledAt = keep(state, check, { kept, endsAt: newEnd, now }) ?? settledAt
-      }
-      for (const { id, spent } of terms.closed) {
-        const grant = state.grants.find((held) => held.id === id)
+      for (const told of [...(terms.kept ?? []), ...terms.closed]) {
+        const grant = state.grants.find(({ id }) => id === told.id)
         if (!grant) continue
         state.grants = state.grants.filter((held) => held !== grant)
-        const units = Math.min(spent, grant.units)
-        if (units > 0) settledAt = record(state.inner, check, { units, now })
+        const left = 'left' in told ? Math.min(told.left, grant.units) : 0
+        // A late or repeated call records nothing, since no more units are held than it names.
+        const spent =
+          'left' in told ? grant.units - told.left - told.freed : Math.min(told.spent, grant.units)
+        if (left > 0) hold(state, { ...grant, units: left, endsAt: Math.max(grant.endsAt, newEnd) })
+        if (spent > 0) settledAt = record(state.inner, check, { units: spent, now })
       }
       state.limit = check.limit
       const known = state.grants.find(({ id }) => id === terms.id)
@@ -193,9 +178,4 @@ function grantedUnits({ grants }: GrantedState): number {
   let units = 0
   for (const grant of grants) units += grant.units
   return units
-}
-
-/** Returns a copy, since reads must not change the state. */
-function copyOf<State extends KeyState>({ codec }: Algorithm<State>, state: State): State {
-  return codec.load(codec.save(state)) ?? state
 }
