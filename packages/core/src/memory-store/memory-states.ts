@@ -1,4 +1,4 @@
-import type { Algorithm, KeyState } from '../algorithms/algorithm.ts'
+import type { KeyState } from '../algorithms/algorithm.ts'
 import { algorithmOf } from '../algorithms/table.ts'
 import type { States } from '../engine/engine.ts'
 import type { Check } from '../model/check.ts'
@@ -10,7 +10,6 @@ import { ShardedMap } from './sharded-map.ts'
 /** The keys of one policy. There are many, so a state also serves as its key's incarnation. */
 interface Table {
   readonly policy: Policy
-  readonly algorithm: Algorithm<KeyState>
   readonly states: ShardedMap<KeyState>
 }
 
@@ -80,7 +79,7 @@ export class MemoryStates implements States {
   begin(check: Check, now: number): KeyState {
     const table = this.#table(check)
     const key = boundedKey(check.key)
-    const state = table.algorithm.create()
+    const state = algorithmOf(check.policy).create()
     this.changes += 1
     if (table.states.get(key)) {
       table.states.set(key, state)
@@ -89,7 +88,7 @@ export class MemoryStates implements States {
     this.#sweep(now)
     if (this.#size >= this.#maxKeys) {
       const victim = this.#dispensable(now)
-      if (!victim) return this.#overflowState(check, table.algorithm)
+      if (!victim) return this.#overflowState(check, state)
       this.#drop(...victim)
     }
     this.#size += 1
@@ -171,27 +170,28 @@ export class MemoryStates implements States {
     const known = this.#known(check)
     if (known) return known
     const { policy } = check
-    const table = { policy, algorithm: algorithmOf(policy), states: new ShardedMap<KeyState>() }
+    const table = { policy, states: new ShardedMap<KeyState>() }
     this.#tables.set(policy.id, table)
     this.#round.push(table)
     return table
   }
 
-  #overflowState(check: Check, algorithm: Algorithm<KeyState>): KeyState {
-    if (!sharesBuckets(check)) return algorithm.create()
+  #overflowState(check: Check, created: KeyState): KeyState {
+    if (!sharesBuckets(check)) return created
     const key = overflowKey(check)
-    const state = this.#overflow.get(key) ?? algorithm.create()
+    const state = this.#overflow.get(key) ?? created
     this.#overflow.set(key, state)
     return state
   }
 }
 
-function hasExpired({ algorithm, policy }: Table, state: KeyState, now: number): boolean {
-  return algorithm.endsAt(state, { policy, cost: 0, limit: state.limit }) <= now
+function hasExpired({ policy }: Table, state: KeyState, now: number): boolean {
+  return algorithmOf(policy).endsAt(state, { policy, cost: 0, limit: state.limit }) <= now
 }
 
-function shareOf({ algorithm, policy }: Table, state: KeyState, now: number): number {
+function shareOf({ policy }: Table, state: KeyState, now: number): number {
   const check = { policy, cost: 0, limit: state.limit }
+  const algorithm = algorithmOf(policy)
   return algorithm.used(state, check, now) / algorithm.capacity(check)
 }
 
