@@ -27,7 +27,7 @@ export interface HeldCheck<Settings> extends CountingCheck<Settings> {
 /** Options specific to one algorithm. */
 export interface OwnOptions<Options, Settings> {
   /** Schemas of the options; other algorithms reject them. */
-  readonly fields: { readonly [field in keyof Options & string]-?: OptionForm }
+  readonly fields: { readonly [field in keyof NoInfer<Options> & string]-?: OptionForm }
   /**
    * Replaces the option `window`, in ms; `undefined` if the option is a duration. Absent if the
    * algorithm requires a window.

@@ -30,10 +30,7 @@ export interface LeakyBucketSettings {
  * request is held until its turn. A request of n units counts as n requests of one unit, so its
  * last unit needs room too.
  */
-export const leakyBucket: Algorithm<Bucket, LeakyBucketSettings, LeakyBucketOptions> = bucket<
-  LeakyBucketSettings,
-  LeakyBucketOptions
->({
+export const leakyBucket: Algorithm<Bucket, LeakyBucketSettings, LeakyBucketOptions> = bucket({
   keyName: 'queue',
   capacityLevel: queueLevel,
   divide: ({ queue }, instances) =>

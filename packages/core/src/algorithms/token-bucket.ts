@@ -16,10 +16,7 @@ export interface TokenBucketSettings {
 }
 
 /** A bucket that allows bursts of `burst` units, then `limit` units per window. */
-export const tokenBucket: Algorithm<Bucket, TokenBucketSettings, TokenBucketOptions> = bucket<
-  TokenBucketSettings,
-  TokenBucketOptions
->({
+export const tokenBucket: Algorithm<Bucket, TokenBucketSettings, TokenBucketOptions> = bucket({
   keyName: 'bucket',
   capacityLevel: ({ policy, limit }) => (policy.burst ?? limit) * policy.windowMs,
   divide: ({ burst }, instances) =>
