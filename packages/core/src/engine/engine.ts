@@ -1,5 +1,5 @@
 import type { KeyState } from '../algorithms/algorithm.ts'
-import { algorithmOf, hotPathOf } from '../algorithms/table.ts'
+import { algorithmOf } from '../algorithms/table.ts'
 import {
   type BlockCheck,
   type Check,
@@ -10,7 +10,7 @@ import {
 } from '../model/check.ts'
 import type { Change, DecidingOp, Granted, Outcome } from '../model/store.ts'
 import { SluiceError } from '../options/errors.ts'
-import { CheckOutcome, delayOf, leavesTrace, outcomeOf, waitMs } from './outcome.ts'
+import { CheckOutcome, leavesTrace, outcomeOf, waitMs } from './outcome.ts'
 
 /**
  * Decides the checks of one request, for any backend, in one synchronous step that reads and
@@ -91,7 +91,7 @@ function takenAtOnce(
   state: KeyState | undefined,
   now: number,
 ): Outcome | undefined {
-  const { takeUsual, endsAt, capacity } = hotPathOf(check.policy.counting)
+  const { takeUsual, endsAt, capacity } = algorithmOf(check.policy)
   if (!takeUsual || !leavesTrace(check)) return undefined
   let counted = state
   let charge = counted && takeUsual(counted, check, now)
@@ -126,8 +126,9 @@ function denied(states: States, found: CheckedState, wait: number): Outcome {
   const state = readableState(found)
   const isStrike = algorithmOf(check.policy).counts === 'strikes'
   // A store without room for the key counted nothing.
-  const isKept = !isStrike || states.get(check, now) === state
-  if (!isKept) return outcomeOf(before, check, now).denyFor(wait)
+  if (isStrike && states.get(check, now) !== state) {
+    return outcomeOf(before, check, now).denyFor(wait)
+  }
   const outcome = outcomeOf(state, check, now).denyFor(waitMs(state, check, now))
   // The last strike blocks its own request. Units never deny the request they count.
   if (!isStrike) outcome.allowed = wait === 0
@@ -139,8 +140,7 @@ function taken(states: States, found: CheckedState): Outcome {
   if (algorithmOf(check.policy).counts === 'strikes') {
     return outcomeOf(readableState(found), check, now)
   }
-  const delayMs = state ? delayOf(state, check, now) : 0
-  return charge(states, found, delayMs)
+  return charge(states, found, state && algorithmOf(check.policy).delayMs?.(state, check, now))
 }
 
 function charge(states: States, found: CheckedState, delayMs = 0): Outcome {
@@ -164,7 +164,7 @@ function peek(states: States, checks: readonly Check[], now: number): readonly O
   const isAllowed = waits.every((wait) => wait === 0)
   return found.map(({ check, state }, index) => {
     const outcome = outcomeOf(state, check, now).denyFor(waits[index] ?? 0)
-    if (isAllowed) outcome.delayMs = delayOf(state, check, now)
+    if (isAllowed) outcome.delayMs = algorithmOf(check.policy).delayMs?.(state, check, now) ?? 0
     return outcome
   })
 }

@@ -18,11 +18,6 @@ export function waitMs(state: KeyState, check: Check, now: number): number {
   return cost === 0 ? 0 : algorithm.msUntil(state, check, { now, target: capacity - cost })
 }
 
-/** Returns the ms to hold `check` if it is allowed. Call it before taking its units. */
-export function delayOf(state: KeyState, check: Check, now: number): number {
-  return algorithmOf(check.policy).delayMs?.(state, check, now) ?? 0
-}
-
 /**
  * An allowed outcome whose other values are unknown. It is a class, since optimized code keeps
  * outdated shapes of literals. V8 then converted each outcome on its first read: half of the time
