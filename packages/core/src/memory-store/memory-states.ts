@@ -13,6 +13,13 @@ interface Table {
   readonly states: ShardedMap<KeyState>
 }
 
+/** A key with its state. */
+interface Sampled {
+  readonly table: Table
+  readonly key: string
+  readonly state: KeyState
+}
+
 const sampleSize = 16
 const sweptPerAdd = 2
 const overflowBuckets = 64
@@ -89,7 +96,7 @@ export class MemoryStates implements States {
     if (this.#size >= this.#maxKeys) {
       const victim = this.#dispensable(now)
       if (!victim) return this.#overflowState(check, state)
-      this.#drop(...victim)
+      this.#drop(victim)
     }
     this.#size += 1
     // Sweeping may have dropped the table with its last key.
@@ -101,7 +108,7 @@ export class MemoryStates implements States {
     const table = this.#known(check)
     const key = boundedKey(check.key)
     if (!table?.states.get(key)) return false
-    this.#drop(table, key)
+    this.#drop({ table, key })
     return true
   }
 
@@ -113,42 +120,38 @@ export class MemoryStates implements States {
   /** Checks two keys for each new one, so expired keys are dropped without a timer or a pause. */
   #sweep(now: number): void {
     for (let i = 0; i < sweptPerAdd; i += 1) {
-      const table = this.#nextTable()
-      const key = table?.states.nextKey()
-      if (!table || key === undefined) return
-      const state = table.states.get(key)
-      if (state && hasExpired(table, state, now)) this.#drop(table, key)
+      const one = this.#next()
+      if (one && hasExpired(one, now)) this.#drop(one)
     }
   }
 
   /** Returns an expired key of a sample, or the least used one; none if all are exhausted. */
-  #dispensable(now: number): readonly [Table, string] | undefined {
-    let least: readonly [Table, string] | undefined
+  #dispensable(now: number): Sampled | undefined {
+    let least: Sampled | undefined
     let leastShare = 1
     for (let i = 0; i < sampleSize; i += 1) {
-      const table = this.#nextTable()
-      const key = table?.states.nextKey()
-      if (!table || key === undefined) break
-      const state = table.states.get(key)
-      if (!state) continue
-      if (hasExpired(table, state, now)) return [table, key]
-      const share = shareOf(table, state, now)
+      const one = this.#next()
+      if (!one) break
+      if (hasExpired(one, now)) return one
+      const share = shareOf(one, now)
       if (share < leastShare) {
-        least = [table, key]
+        least = one
         leastShare = share
       }
     }
     return least
   }
 
-  /** Returns one table after another. A table is dropped with its last key, so each has one. */
-  #nextTable(): Table | undefined {
+  /** Returns a key of one table after another; `undefined` if there is none. */
+  #next(): Sampled | undefined {
     if (this.#size === 0) return undefined
     this.#turn = (this.#turn + 1) % this.#round.length
-    return this.#round[this.#turn]
+    const table = this.#round[this.#turn]
+    const found = table?.states.next()
+    return table && found && { table, key: found[0], state: found[1] }
   }
 
-  #drop(table: Table, key: string): void {
+  #drop({ table, key }: Pick<Sampled, 'table' | 'key'>): void {
     table.states.delete(key)
     this.#size -= 1
     this.changes += 1
@@ -185,11 +188,11 @@ export class MemoryStates implements States {
   }
 }
 
-function hasExpired({ policy }: Table, state: KeyState, now: number): boolean {
+function hasExpired({ table: { policy }, state }: Sampled, now: number): boolean {
   return algorithmOf(policy).endsAt(state, { policy, cost: 0, limit: state.limit }) <= now
 }
 
-function shareOf({ policy }: Table, state: KeyState, now: number): number {
+function shareOf({ table: { policy }, state }: Sampled, now: number): number {
   const check = { policy, cost: 0, limit: state.limit }
   const algorithm = algorithmOf(policy)
   return algorithm.used(state, check, now) / algorithm.capacity(check)

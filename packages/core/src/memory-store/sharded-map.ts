@@ -14,8 +14,8 @@ export class ShardedMap<Value> {
   readonly #whole = new Map<string, Value>()
   #shards: readonly Map<string, Value>[] = [this.#whole]
   #size = 0
-  /** The position of `nextKey`. Entries deleted or added meanwhile do not disturb it. */
-  #hand = this.#whole.keys()
+  /** The position of `next`. Entries deleted or added meanwhile do not disturb it. */
+  #hand = this.#whole.entries()
   #handShard = 0
 
   get size(): number {
@@ -42,14 +42,14 @@ export class ShardedMap<Value> {
     for (const shard of this.#shards) yield* shard.keys()
   }
 
-  /** Returns another key with each call, starting again after the last; `undefined` if empty. */
-  nextKey(): string | undefined {
+  /** Returns another entry with each call, starting again after the last; `undefined` if empty. */
+  next(): readonly [key: string, value: Value] | undefined {
     if (this.#size === 0) return undefined
     for (;;) {
       const next = this.#hand.next()
       if (!next.done) return next.value
       this.#handShard = (this.#handShard + 1) % this.#shards.length
-      this.#hand = (this.#shards[this.#handShard] ?? this.#whole).keys()
+      this.#hand = (this.#shards[this.#handShard] ?? this.#whole).entries()
     }
   }
 
