@@ -19,28 +19,6 @@ export function withGrants<Inner extends KeyState, Settings extends object>(
   type State = GrantedState<Inner>
   type OwnCheck = CountingCheck<Settings>
 
-  function used(state: State, check: OwnCheck, now: number): number {
-    return algorithm.used(state.inner, check, now) + grantedUnits(state)
-  }
-
-  function msUntil(
-    state: State,
-    check: OwnCheck,
-    { now, target }: { now: number; target: number },
-  ): number {
-    const held = grantedUnits(state)
-    if (target >= held) return algorithm.msUntil(state.inner, check, { now, target: target - held })
-    // All taken units must expire, then held ones, as if recorded at the end of their grant.
-    let gone = held - target
-    for (const { units, endsAt } of state.grants) {
-      gone -= units
-      if (gone > 0) continue
-      const recorded = oneUnitAt(endsAt, check)
-      return algorithm.msUntil(recorded, check, { now: endsAt, target: 0 }) + endsAt - now
-    }
-    return 0
-  }
-
   /** Returns the state of a key that has taken one unit. */
   function oneUnitAt(now: number, check: OwnCheck): Inner {
     const state = algorithm.create()
@@ -60,19 +38,15 @@ export function withGrants<Inner extends KeyState, Settings extends object>(
     let lastMs = algorithm.endsAt(inner, check) - check.policy.windowMs
     for (const { endsAt, units } of ended) {
       lastMs = Math.min(Math.max(lastMs, endsAt), now)
-      record(inner, check, { units, now: lastMs })
+      record(inner, { ...check, cost: units }, lastMs)
     }
     return { ...state, inner, grants: state.grants.slice(ended.length) }
   }
 
   /** Records all units, even if the limit was lowered after they were granted. */
-  function record(
-    inner: Inner,
-    check: OwnCheck,
-    { units, now }: { units: number; now: number },
-  ): number {
-    const limit = Math.max(check.limit, algorithm.used(inner, check, now) + units)
-    return algorithm.take(inner, { ...check, cost: units, limit }, now)
+  function record(inner: Inner, check: OwnCheck, now: number): number {
+    const limit = Math.max(check.limit, algorithm.used(inner, check, now) + check.cost)
+    return algorithm.take(inner, { ...check, limit }, now)
   }
 
   /** Adds a grant. Processes may differ in how long their grants live. */
@@ -83,7 +57,7 @@ export function withGrants<Inner extends KeyState, Settings extends object>(
 
   // These functions expect a state without grants. The ones needed are redefined below.
   const { resetMs, delayMs, takeUsual, overflows, renew, block, ...traits } = algorithm
-  return {
+  const self: Algorithm<State, Settings> = {
     ...traits,
     codec: {
       save: ({ limit, inner, grants }) => [
@@ -118,8 +92,23 @@ export function withGrants<Inner extends KeyState, Settings extends object>(
       return afterLapses({ ...state, inner, grants }, check, now)
     },
 
-    used,
-    msUntil,
+    used: (state, check, now) => algorithm.used(state.inner, check, now) + grantedUnits(state),
+
+    msUntil(state, check, { now, target }) {
+      const held = grantedUnits(state)
+      if (target >= held) {
+        return algorithm.msUntil(state.inner, check, { now, target: target - held })
+      }
+      // All taken units must expire, then held ones, as if recorded at the end of their grant.
+      let gone = held - target
+      for (const { units, endsAt } of state.grants) {
+        gone -= units
+        if (gone > 0) continue
+        const recorded = oneUnitAt(endsAt, check)
+        return algorithm.msUntil(recorded, check, { now: endsAt, target: 0 }) + endsAt - now
+      }
+      return 0
+    },
 
     take(state, check, now) {
       state.limit = check.limit
@@ -146,13 +135,13 @@ export function withGrants<Inner extends KeyState, Settings extends object>(
         const spent =
           'left' in told ? grant.units - told.left - told.freed : Math.min(told.spent, grant.units)
         if (left > 0) hold(state, { ...grant, units: left, endsAt: Math.max(grant.endsAt, newEnd) })
-        if (spent > 0) settledAt = record(state.inner, check, { units: spent, now })
+        if (spent > 0) settledAt = record(state.inner, { ...check, cost: spent }, now)
       }
       state.limit = check.limit
       const known = state.grants.find(({ id }) => id === terms.id)
       // The client sent the call twice.
       if (known) return { units: known.units, settledAt }
-      const room = algorithm.capacity(check) - used(state, check, now)
+      const room = algorithm.capacity(check) - self.used(state, check, now)
       const units = Math.min(check.cost, Math.floor(room / terms.divisor))
       if (units <= 0 || state.grants.length >= maxGrants) return { units: 0, settledAt }
       hold(state, { id: terms.id, units, endsAt: newEnd })
@@ -170,6 +159,7 @@ export function withGrants<Inner extends KeyState, Settings extends object>(
       return { state: { limit: check.limit, inner: state, grants: none }, ...others }
     },
   }
+  return self
 }
 
 const none: readonly KeyGrant[] = []
