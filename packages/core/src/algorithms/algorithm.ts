@@ -52,51 +52,6 @@ export type OptionForm =
 /** Names a field in a message as the user writes it: `policies[1].burst`. */
 export type OptionPath = (field: string) => string
 
-/** Properties of an algorithm that other modules depend on. They check these, never its name. */
-interface Traits<State, Options, Settings extends object> {
-  /**
-   * - `units` come back with time
-   * - `leases` come back when their request ends; a denial does not predict the next decision
-   * - `strikes` are taken only by denials, and never come back
-   */
-  readonly counts: 'units' | 'leases' | 'strikes'
-  /**
-   * True when each unit is stored with its time, so a store may have to cap the limit.
-   * @default false
-   */
-  readonly keepsEachUnit?: boolean
-  /**
-   * The algorithm's name in the keys of a shared store: short and unique. Renaming resets all
-   * counts.
-   */
-  readonly keyName: string
-  /**
-   * The settings that a stored state depends on, as a string for keys: `60000`. It must differ for
-   * policies that cannot read each other's states.
-   */
-  keyShape(policy: CountedPolicy<Settings>): string
-  /**
-   * The same in words, for messages: the settings that must match wherever a name is used.
-   * @default the algorithm and the window
-   */
-  describe?(policy: CountedPolicy<Settings>): string
-  /**
-   * Returns whether two policies with the same name can share states.
-   * @default true when their `keyShape` is the same
-   */
-  agrees?(one: CountedPolicy<Settings>, other: CountedPolicy<Settings>): boolean
-  /** The longest time that a unit counts, in ms. */
-  lifeMs(policy: CountedPolicy<Settings>): number
-  /**
-   * Settings for one of `instances` processes when it decides alone; `undefined` when unchanged.
-   * The limit is divided elsewhere, except for strikes.
-   */
-  divide?(settings: Settings, instances: number): Partial<Settings> | undefined
-  readonly options: OwnOptions<Options, Settings>
-  /** Converts a state to integers and back, for stores that keep bytes. */
-  readonly codec: Codec<State>
-}
-
 /** The Lua twin's report about a key, after all checks of a request. */
 export interface TwinReading {
   /** Two numbers, defined by the twin's `report` function. */
@@ -140,22 +95,62 @@ export function taken(at: number, remaining: number, resetMs: number): Taken {
   return lastTaken
 }
 
-export interface Codec<State> {
-  save(state: State): readonly number[]
-  /** Returns `undefined` for numbers that `save` did not write. */
-  load(numbers: readonly number[]): State | undefined
-}
-
 /**
  * An algorithm. A state belongs to one key of one policy; times are whole milliseconds, units whole
  * numbers. The functions use no clock, randomness or I/O; those that mutate their state say so.
- * Each algorithm has a Lua twin of the same name in `@sluice/redis`.
+ * Other modules check its properties, never its name. Each algorithm has a Lua twin of the same
+ * name in `@sluice/redis`.
  */
 export interface Algorithm<
   State extends KeyState = KeyState,
   Settings extends object = object,
   Options = object,
-> extends Traits<State, Options, Settings> {
+> {
+  /**
+   * - `units` come back with time
+   * - `leases` come back when their request ends; a denial does not predict the next decision
+   * - `strikes` are taken only by denials, and never come back
+   */
+  readonly counts: 'units' | 'leases' | 'strikes'
+  /**
+   * True when each unit is stored with its time, so a store may have to cap the limit.
+   * @default false
+   */
+  readonly keepsEachUnit?: boolean
+  /**
+   * The algorithm's name in the keys of a shared store: short and unique. Renaming resets all
+   * counts.
+   */
+  readonly keyName: string
+  /**
+   * The settings that a stored state depends on, as a string for keys: `60000`. It must differ for
+   * policies that cannot read each other's states.
+   */
+  keyShape(policy: CountedPolicy<Settings>): string
+  /**
+   * The same in words, for messages: the settings that must match wherever a name is used.
+   * @default the algorithm and the window
+   */
+  describe?(policy: CountedPolicy<Settings>): string
+  /**
+   * Returns whether two policies with the same name can share states.
+   * @default true when their `keyShape` is the same
+   */
+  agrees?(one: CountedPolicy<Settings>, other: CountedPolicy<Settings>): boolean
+  /** The longest time that a unit counts, in ms. */
+  lifeMs(policy: CountedPolicy<Settings>): number
+  /**
+   * Settings for one of `instances` processes when it decides alone; `undefined` when unchanged.
+   * The limit is divided elsewhere, except for strikes.
+   */
+  divide?(settings: Settings, instances: number): Partial<Settings> | undefined
+  readonly options: OwnOptions<Options, Settings>
+  /** Converts a state to integers and back, for stores that keep bytes. */
+  readonly codec: {
+    save(state: State): readonly number[]
+    /** Returns `undefined` for numbers that `save` did not write. */
+    load(numbers: readonly number[]): State | undefined
+  }
   /** The state of a key that has taken nothing. */
   create(): State
   /** The most units that may count at once. */

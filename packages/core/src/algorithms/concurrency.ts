@@ -84,7 +84,11 @@ export const concurrency: Algorithm<Leases, ConcurrencySettings, ConcurrencyOpti
   },
 
   take(state, { policy, cost, limit }, now) {
-    forgetExpired(state, now)
+    for (const [number, lease] of state.running) {
+      if (lease.endsAt > now) break
+      state.units -= lease.units
+      state.running.delete(number)
+    }
     const number = state.nextNumber
     state.nextNumber += 1
     state.limit = limit
@@ -146,12 +150,4 @@ function load(numbers: readonly number[]): Leases | undefined {
     state.units += units
   }
   return state
-}
-
-function forgetExpired(state: Leases, now: number): void {
-  for (const [number, lease] of state.running) {
-    if (lease.endsAt > now) return
-    state.units -= lease.units
-    state.running.delete(number)
-  }
 }
