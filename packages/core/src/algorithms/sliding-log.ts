@@ -1,12 +1,6 @@
 import { type Duration, durationMs } from '../options/duration.ts'
-import { invalid } from '../options/options.ts'
-import {
-  type Algorithm,
-  type CountingCheck,
-  type KeyState,
-  type OptionPath,
-  taken,
-} from './algorithm.ts'
+import { invalid, orDefault } from '../options/options.ts'
+import { type Algorithm, type CountingCheck, type KeyState, taken } from './algorithm.ts'
 import { effectiveWindowMs, plainWindow } from './window.ts'
 
 export interface SlidingLogOptions {
@@ -22,7 +16,7 @@ export interface SlidingLogSettings {
   readonly resolutionMs: number
 }
 
-type Check = CountingCheck<SlidingLogSettings>
+export type Check = CountingCheck<SlidingLogSettings>
 
 /**
  * An entry has a time and a running total of units; times increase strictly. The units of entry i
@@ -58,9 +52,12 @@ export const slidingLog: Algorithm<SlidingLog, SlidingLogSettings, SlidingLogOpt
     `sliding-log over ${windowMs} ms${resolutionMs > 1 ? ` at ${resolutionMs} ms` : ''}`,
   options: {
     fields: { resolution: { form: 'duration' } },
-    read: ({ resolution }, windowMs, at) => ({
-      resolutionMs: resolutionOf(resolution, windowMs, at),
-    }),
+    read({ resolution }, windowMs, at) {
+      const option = at('resolution')
+      const resolutionMs = durationMs(orDefault(resolution, 1), option)
+      if (resolutionMs <= windowMs) return { resolutionMs }
+      throw invalid({ option }, resolution, `at most the window (${windowMs} ms)`)
+    },
   },
   codec: { save, load },
 
@@ -159,14 +156,6 @@ function newLog(lastMs = -1, lastTotal = 0, limit = 0): SlidingLog {
   return { lastMs, lastTotal, earlier: none, head: 0, base: 0, limit }
 }
 
-function resolutionOf(value: unknown, windowMs: number, at: OptionPath): number {
-  if (value === undefined) return 1
-  const option = at('resolution')
-  const resolutionMs = durationMs(value, option)
-  if (resolutionMs <= windowMs) return resolutionMs
-  throw invalid({ option }, value, `at most the window (${windowMs} ms)`)
-}
-
 /** Returns the log without dead entries. */
 function save({ limit, base, lastMs, lastTotal, earlier, head }: SlidingLog): readonly number[] {
   return [limit, base, lastMs, lastTotal, ...earlier.slice(2 * head)]
@@ -189,7 +178,7 @@ function maxRecorded({ limit }: Check): number {
 }
 
 /** The recorded time of a unit taken at `now`: rounded up, so that it never expires early. */
-function recordedAt(check: Check, now: number): number {
+export function recordedAt(check: Check, now: number): number {
   const { resolutionMs } = check.policy
   if (resolutionMs === 1) return now
   const beyond = now % resolutionMs

@@ -2,12 +2,12 @@ import { givenFields, invalid } from '../options/options.ts'
 import type { Algorithm, KeyState, OptionForm, OptionPath, OwnOptions } from './algorithm.ts'
 import { type ConcurrencyOptions, type ConcurrencySettings, concurrency } from './concurrency.ts'
 import { type FixedWindowOptions, type FixedWindowSettings, fixedWindow } from './fixed-window.ts'
+import { grantedLog } from './granted-log.ts'
 import { type LeakyBucketOptions, type LeakyBucketSettings, leakyBucket } from './leaky-bucket.ts'
 import { type PenaltyOwnSettings, penalty } from './penalty.ts'
 import { slidingCounter } from './sliding-counter.ts'
 import { type SlidingLogOptions, type SlidingLogSettings, slidingLog } from './sliding-log.ts'
 import { type TokenBucketOptions, type TokenBucketSettings, tokenBucket } from './token-bucket.ts'
-import { withGrants } from './with-grants.ts'
 
 /** The names of all algorithms. */
 export const algorithmNames = [
@@ -62,7 +62,7 @@ const table: Table = {
   'leaky-bucket': leakyBucket,
   concurrency,
   penalty,
-  'granted-log': withGrants(slidingLog),
+  'granted-log': grantedLog,
 }
 
 const traits = Object.values(table).flatMap((one) => Object.keys(one))
