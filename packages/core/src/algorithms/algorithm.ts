@@ -16,6 +16,9 @@ export interface CountingCheck<Settings> {
   readonly limit: number
 }
 
+/** Asks when at most `target` units count, if nothing else is taken after `now`. */
+export type Target = { readonly now: number; readonly target: number }
+
 /** The fields of a check whose units were taken before. */
 export interface HeldCheck<Settings> extends CountingCheck<Settings> {
   /** `at` is the value that `take` returned. */
@@ -75,18 +78,15 @@ interface ReadState<State> {
   readonly delayMs?: number
 }
 
-/** The charge of a typical request, and the usage after it. */
-export interface Taken {
-  /** The value that a refund has to name, as `take` returns it. */
-  at: number
-  remaining: number
-  resetMs: number
-  /** Ms that the request is held. */
-  delayMs: number
-}
-
 /** The last charge. The object is reused by every charge, to avoid garbage. */
-const lastTaken: Taken = { at: 0, remaining: 0, resetMs: 0, delayMs: 0 }
+const lastTaken = { at: 0, remaining: 0, resetMs: 0, delayMs: 0 }
+
+/**
+ * The charge of a typical request, and the usage after it. `at` is the value that a refund has to
+ * name, as `take` returns it. The request is held for `delayMs`.
+ */
+export type Taken = typeof lastTaken
+
 export function taken(at: number, remaining: number, resetMs: number): Taken {
   lastTaken.at = at
   lastTaken.remaining = remaining
@@ -171,7 +171,7 @@ export interface Algorithm<
    * Milliseconds until at most `target` units count, if nothing else is taken; 0 if that is true at
    * `now`. Only a hint if units come back when requests end, not with time.
    */
-  msUntil(state: State, check: CountingCheck<Settings>, at: { now: number; target: number }): number
+  msUntil(state: State, check: CountingCheck<Settings>, at: Target): number
   /**
    * Milliseconds until the window ends, if all units come back at that moment.
    * @default the effective window of the remaining units, or none if time brings no units back

@@ -1,4 +1,10 @@
-import { type Algorithm, type CountingCheck, type KeyState, taken } from './algorithm.ts'
+import {
+  type Algorithm,
+  type CountingCheck,
+  type KeyState,
+  type Target,
+  taken,
+} from './algorithm.ts'
 import { effectiveWindowMs, flatWindow, remainingUnits } from './window.ts'
 
 type Check = CountingCheck<object>
@@ -54,7 +60,7 @@ export function bucket<Settings extends object, Options>(
       const before = levelAt(state, check, now)
       const level = Math.min(before + check.cost * check.policy.windowMs, capacityLevel(check))
       // A smaller capacity, as for a request of another tier, keeps units taken under a larger one.
-      fill(state, check, { now, level: Math.max(before, level) })
+      fill(state, check.limit, { now, level: Math.max(before, level) })
       return state.endsAt
     },
 
@@ -70,7 +76,7 @@ export function bucket<Settings extends object, Options>(
       const full = capacityLevel(check)
       if (level > full) return undefined
       const delayMs = own.delayMs?.(state, check, now) ?? 0
-      fill(state, check, { now, level })
+      fill(state, check.limit, { now, level })
       // The operator `%` is several times slower.
       const whole = Math.floor(full / windowMs)
       const part = full - whole * windowMs
@@ -92,7 +98,7 @@ export function bucket<Settings extends object, Options>(
       const leftMs = held.receipt.at - timeOf(state, now)
       const undrained = leftMs * held.limit - (held.refunded ?? 0) * windowMs
       const given = Math.min(held.cost * windowMs, level, undrained)
-      if (given > 0) fill(state, held, { now, level: level - given })
+      if (given > 0) fill(state, held.limit, { now, level: level - given })
       return given > 0
     },
 
@@ -144,21 +150,13 @@ function levelAt(state: Bucket, { limit }: Check, now: number): number {
  * Returns the ms until the bucket drains to at most `target`. It may end earlier, if its limit was
  * once higher.
  */
-export function msUntilLevel(
-  state: Bucket,
-  check: Check,
-  { now, target }: { now: number; target: number },
-): number {
+export function msUntilLevel(state: Bucket, check: Check, { now, target }: Target): number {
   const excess = levelAt(state, check, now) - target
   const endsInMs = state.endsAt - timeOf(state, now)
   return excess <= 0 ? 0 : Math.min(Math.ceil(excess / check.limit), endsInMs)
 }
 
-function fill(
-  state: Bucket,
-  { limit }: Check,
-  { now, level }: { now: number; level: number },
-): void {
+function fill(state: Bucket, limit: number, { now, level }: { now: number; level: number }): void {
   state.level = level
   state.at = level > 0 ? timeOf(state, now) : now
   state.endsAt = state.at + Math.ceil(level / limit)

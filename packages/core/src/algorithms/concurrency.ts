@@ -63,11 +63,11 @@ export const concurrency: Algorithm<Leases, ConcurrencySettings, ConcurrencyOpti
   clamp(state, { policy }, now) {
     const latest = now + policy.windowMs
     if (state.endsAt <= latest) return state
-    const running = [...state.running].map(([number, lease]): [number, Lease] => [
-      number,
-      lease.endsAt > latest ? { ...lease, endsAt: latest } : lease,
-    ])
-    return { ...state, endsAt: latest, running: new Map(running) }
+    const running = new Map(state.running)
+    for (const [number, { units, endsAt }] of running) {
+      if (endsAt > latest) running.set(number, { units, endsAt: latest })
+    }
+    return { ...state, endsAt: latest, running }
   },
 
   used(state, _check, now) {

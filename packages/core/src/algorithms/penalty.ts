@@ -49,13 +49,10 @@ export const penalty: Algorithm<Penalised, PenaltyOwnSettings> = {
   options: { ...noOptions, read: () => ({ penalty: undefined }) },
 
   clamp(state, _check, now) {
-    const { sinceMs, blockedUntil, askedMs } = state
-    if (sinceMs <= now && blockedUntil <= now + askedMs) return state
-    return {
-      ...state,
-      sinceMs: Math.min(sinceMs, now),
-      blockedUntil: Math.min(blockedUntil, now + askedMs),
-    }
+    const sinceMs = Math.min(state.sinceMs, now)
+    const blockedUntil = Math.min(state.blockedUntil, now + state.askedMs)
+    const isSame = sinceMs === state.sinceMs && blockedUntil === state.blockedUntil
+    return isSame ? state : { ...state, sinceMs, blockedUntil }
   },
 
   used(state, check, now) {
