@@ -123,12 +123,9 @@ function denied(states: States, found: CheckedState, wait: number): Outcome {
   }
   const before = readableState(found)
   take(states, found)
-  const state = readableState(found)
   const isStrike = algorithmOf(check.policy).counts === 'strikes'
-  // A store without room for the key counted nothing.
-  if (isStrike && states.get(check, now) !== state) {
-    return outcomeOf(before, check, now).denyFor(wait)
-  }
+  // A store without room for the key counted no strike.
+  const state = isStrike ? (states.get(check, now) ?? before) : readableState(found)
   const outcome = outcomeOf(state, check, now).denyFor(waitMs(state, check, now))
   // The last strike blocks its own request. Units never deny the request they count.
   if (!isStrike) outcome.allowed = wait === 0
@@ -137,10 +134,9 @@ function denied(states: States, found: CheckedState, wait: number): Outcome {
 
 function taken(states: States, found: CheckedState): Outcome {
   const { check, now, state } = found
-  if (algorithmOf(check.policy).counts === 'strikes') {
-    return outcomeOf(readableState(found), check, now)
-  }
-  return charge(states, found, state && algorithmOf(check.policy).delayMs?.(state, check, now))
+  const { counts, delayMs } = algorithmOf(check.policy)
+  if (counts === 'strikes') return outcomeOf(readableState(found), check, now)
+  return charge(states, found, state && delayMs?.(state, check, now))
 }
 
 function charge(states: States, found: CheckedState, delayMs = 0): Outcome {
