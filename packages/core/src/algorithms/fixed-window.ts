@@ -1,6 +1,6 @@
 import { invalid, oneOf } from '../options/options.ts'
 import { type Algorithm, type CountingCheck, type KeyState, taken } from './algorithm.ts'
-import { boundsAt, type CalendarWindow, calendarMs, calendarOf } from './calendar.ts'
+import { type Calendar, calendarMs, calendarOf } from './calendar.ts'
 import { maxUnits } from './max-units.ts'
 import { flatWindow } from './window.ts'
 
@@ -16,7 +16,7 @@ export interface FixedWindowSettings {
   /** `fixed-window`: true when windows start at multiples of `windowMs` since the epoch. */
   readonly clockAligned: boolean
   /** `fixed-window`: the windows of a calendar; `undefined` when all are `windowMs` long. */
-  readonly calendar: CalendarWindow | undefined
+  readonly calendar: Calendar | undefined
 }
 
 type Check = CountingCheck<FixedWindowSettings>
@@ -116,7 +116,7 @@ export const fixedWindow: Algorithm<FixedWindow, FixedWindowSettings, FixedWindo
   },
 
   luaSetting({ policy: { clockAligned, calendar } }, now) {
-    if (calendar) return boundsAt(calendar, now).join()
+    if (calendar) return calendar.boundsAt(now).join()
     return clockAligned ? 1 : undefined
   },
 }
@@ -138,11 +138,11 @@ function isOpen(state: FixedWindow, check: Check, now: number): boolean {
 }
 
 function startAt({ policy: { calendar, clockAligned, windowMs } }: Check, now: number): number {
-  if (calendar) return boundsAt(calendar, now)[1]
+  if (calendar) return calendar.boundsAt(now)[1]
   return clockAligned ? now - (now % windowMs) : now
 }
 
 /** The end of a window that starts at `startMs`, or of the calendar window that contains it. */
 function endOf({ policy: { calendar, windowMs } }: Check, startMs: number): number {
-  return calendar && startMs >= 0 ? boundsAt(calendar, startMs)[2] : startMs + windowMs
+  return calendar && startMs >= 0 ? calendar.boundsAt(startMs)[2] : startMs + windowMs
 }
