@@ -156,7 +156,5 @@ function hold(state: GrantedLog, grant: KeyGrant): void {
 }
 
 function grantedUnits({ grants }: GrantedLog): number {
-  let units = 0
-  for (const grant of grants) units += grant.units
-  return units
+  return grants.reduce((sum, { units }) => sum + units, 0)
 }

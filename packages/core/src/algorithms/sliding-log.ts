@@ -121,7 +121,6 @@ export const slidingLog: Algorithm<SlidingLog, SlidingLogSettings, SlidingLogOpt
     if (time <= now - held.policy.windowMs) return false
     if (slidingLog.used(state, held, now) >= maxRecorded(held)) return false
     const index = firstAfter(state, time - 1)
-    const last = countOf(state) - 1
     if (timeAt(state, index) !== time) return false
     const { earlier } = state
     const before = totalBefore(state, index)
@@ -130,11 +129,8 @@ export const slidingLog: Algorithm<SlidingLog, SlidingLogSettings, SlidingLogOpt
     state.lastTotal -= units
     if (totalAt(state, index) > before) return true
     // The entry is empty.
-    if (index < last) earlier.splice(2 * index, 2)
-    else if (last > 0) {
-      state.lastMs = timeAt(state, last - 1)
-      earlier.length -= 2
-    } else state.lastMs = -1
+    if (2 * index < earlier.length) earlier.splice(2 * index, 2)
+    else state.lastMs = earlier.splice(-2)[0] ?? -1
     clearWhenEmpty(state)
     return true
   },
@@ -229,12 +225,7 @@ function dropUntil(state: SlidingLog, index: number): void {
 
 /** Resets a log without live entries: an entry before `head` must not be read as its end. */
 function clearWhenEmpty(state: SlidingLog): void {
-  if (state.head < countOf(state)) return
-  state.lastMs = -1
-  state.lastTotal = 0
-  state.earlier = none
-  state.head = 0
-  state.base = 0
+  if (state.head >= countOf(state)) Object.assign(state, newLog(-1, 0, state.limit))
 }
 
 /** Charges may exceed what a log records: the newest units are kept. */
