@@ -20,7 +20,7 @@ export interface CountingCheck<Settings> {
 export type Target = { readonly now: number; readonly target: number }
 
 /** The fields of a check whose units were taken before. */
-export interface HeldCheck<Settings> extends CountingCheck<Settings> {
+interface HeldCheck<Settings> extends CountingCheck<Settings> {
   /** `at` is the value that `take` returned. */
   readonly receipt: { readonly at: number }
   /** Units of the receipt that earlier refunds gave back. @default 0 */
