@@ -45,11 +45,11 @@ export const plantedFaults = [
   ),
   ...of(
     ...(['core/src/engine/outcome.ts', 'sliding-log'] as const),
-    ['quota(check), used)', 'quota(check), used - 1)'],
+    ['(limit, most, used)', '(limit, most, used - 1)'],
     ['check.cost > 0 && check.limit', 'check.cost > 1 && check.limit'],
     ['this.retryAfterMs = waitMs', 'this.retryAfterMs = 2 * waitMs'],
   ),
-  ...of(...(['core/src/algorithms/effective-window.ts', 'sliding-log'] as const), [
+  ...of(...(['core/src/algorithms/window.ts', 'sliding-log'] as const), [
     'Math.max(0, capacity - used)',
     'Math.max(0, capacity - used + 1)',
   ]),

@@ -14,16 +14,23 @@ export interface CountingCheck<Settings> {
   readonly policy: CountedPolicy<Settings>
   readonly cost: number
   readonly limit: number
-  /** For a refund: units of the receipt that earlier refunds gave back. @default 0 */
+}
+
+/** Asks when at most `target` units count, if nothing else is taken after `now`. */
+export type Target = { readonly now: number; readonly target: number }
+
+/** The fields of a check whose units were taken before. */
+interface HeldCheck<Settings> extends CountingCheck<Settings> {
+  /** `at` is the value that `take` returned. */
+  readonly receipt: { readonly at: number }
+  /** Units of the receipt that earlier refunds gave back. @default 0 */
   readonly refunded?: number
 }
 
 /** Options specific to one algorithm. */
 export interface OwnOptions<Options, Settings> {
   /** Schemas of the options; other algorithms reject them. */
-  readonly fields: { readonly [field in keyof Options & string]-?: OptionForm }
-  /** Settings for a policy with a different algorithm. */
-  readonly neutral: Settings
+  readonly fields: { readonly [field in keyof NoInfer<Options> & string]-?: OptionForm }
   /**
    * Replaces the option `window`, in ms; `undefined` if the option is a duration. Absent if the
    * algorithm requires a window.
@@ -32,7 +39,8 @@ export interface OwnOptions<Options, Settings> {
   /** True if calendar windows are allowed. @default false */
   readonly hasCalendar?: boolean
   /**
-   * Checks the options.
+   * Checks the options. Without any of its own, it returns settings for a policy of another
+   * algorithm.
    * @throws SluiceError for an option that is out of range
    */
   read(options: Options & { window?: unknown }, windowMs: number, at: OptionPath): Settings
@@ -46,50 +54,6 @@ export type OptionForm =
 
 /** Names a field in a message as the user writes it: `policies[1].burst`. */
 export type OptionPath = (field: string) => string
-
-/** Properties of an algorithm that other modules depend on. They check these, never its name. */
-interface Traits<State, Options, Settings extends object> {
-  /**
-   * - `units` come back with time
-   * - `leases` come back when their request ends; a denial does not predict the next decision
-   * - `strikes` are taken only by denials, and never come back
-   */
-  readonly counts: 'units' | 'leases' | 'strikes'
-  /**
-   * True when each unit is stored with its time, so a store may have to cap the limit.
-   * @default false
-   */
-  readonly keepsEachUnit?: boolean
-  /**
-   * The algorithm's name in the keys of a shared store: short and unique. Renaming resets all
-   * counts.
-   */
-  readonly keyName: string
-  /**
-   * The settings that a stored state depends on, as a string for keys: `60000`. It must differ for
-   * policies that cannot read each other's states.
-   */
-  keyShape(policy: CountedPolicy<Settings>): string
-  /** The same in words, for messages: the settings that must match wherever a name is used. */
-  describe(policy: CountedPolicy<Settings>): string
-  /**
-   * Returns whether two policies with the same name can share states.
-   * @default true when their descriptions match
-   */
-  agrees?(one: CountedPolicy<Settings>, other: CountedPolicy<Settings>): boolean
-  /** True when all units come back at once, at the end of the window. @default false */
-  readonly resetsAtEnd?: boolean
-  /** The longest time that a unit counts, in ms. */
-  lifeMs(policy: CountedPolicy<Settings>): number
-  /**
-   * Settings for one of `instances` processes when it decides alone; `undefined` when unchanged.
-   * The limit is divided elsewhere, except for strikes.
-   */
-  divide?(settings: Settings, instances: number): Partial<Settings> | undefined
-  readonly options: OwnOptions<Options, Settings>
-  /** Converts a state to integers and back, for stores that keep bytes. */
-  readonly codec: Codec<State>
-}
 
 /** The Lua twin's report about a key, after all checks of a request. */
 export interface TwinReading {
@@ -114,18 +78,15 @@ interface ReadState<State> {
   readonly delayMs?: number
 }
 
-/** The charge of a typical request, and the usage after it. */
-export interface Taken {
-  /** The value that a refund has to name, as `take` returns it. */
-  at: number
-  remaining: number
-  resetMs: number
-  /** Ms that the request is held. */
-  delayMs: number
-}
-
 /** The last charge. The object is reused by every charge, to avoid garbage. */
-const lastTaken: Taken = { at: 0, remaining: 0, resetMs: 0, delayMs: 0 }
+const lastTaken = { at: 0, remaining: 0, resetMs: 0, delayMs: 0 }
+
+/**
+ * The charge of a typical request, and the usage after it. `at` is the value that a refund has to
+ * name, as `take` returns it. The request is held for `delayMs`.
+ */
+export type Taken = typeof lastTaken
+
 export function taken(at: number, remaining: number, resetMs: number): Taken {
   lastTaken.at = at
   lastTaken.remaining = remaining
@@ -134,22 +95,62 @@ export function taken(at: number, remaining: number, resetMs: number): Taken {
   return lastTaken
 }
 
-export interface Codec<State> {
-  save(state: State): readonly number[]
-  /** Returns `undefined` for numbers that `save` did not write. */
-  load(numbers: readonly number[]): State | undefined
-}
-
 /**
  * An algorithm. A state belongs to one key of one policy; times are whole milliseconds, units whole
  * numbers. The functions use no clock, randomness or I/O; those that mutate their state say so.
- * Each algorithm has a Lua twin of the same name in `@sluice/redis`.
+ * Other modules check its properties, never its name. Each algorithm has a Lua twin of the same
+ * name in `@sluice/redis`.
  */
 export interface Algorithm<
   State extends KeyState = KeyState,
   Settings extends object = object,
   Options = object,
-> extends Traits<State, Options, Settings> {
+> {
+  /**
+   * - `units` come back with time
+   * - `leases` come back when their request ends; a denial does not predict the next decision
+   * - `strikes` are taken only by denials, and never come back
+   */
+  readonly counts: 'units' | 'leases' | 'strikes'
+  /**
+   * True when each unit is stored with its time, so a store may have to cap the limit.
+   * @default false
+   */
+  readonly keepsEachUnit?: boolean
+  /**
+   * The algorithm's name in the keys of a shared store: short and unique. Renaming resets all
+   * counts.
+   */
+  readonly keyName: string
+  /**
+   * The settings that a stored state depends on, as a string for keys: `60000`. It must differ for
+   * policies that cannot read each other's states.
+   */
+  keyShape(policy: CountedPolicy<Settings>): string
+  /**
+   * The same in words, for messages: the settings that must match wherever a name is used.
+   * @default the algorithm and the window
+   */
+  describe?(policy: CountedPolicy<Settings>): string
+  /**
+   * Returns whether two policies with the same name can share states.
+   * @default true when their `keyShape` is the same
+   */
+  agrees?(one: CountedPolicy<Settings>, other: CountedPolicy<Settings>): boolean
+  /** The longest time that a unit counts, in ms. */
+  lifeMs(policy: CountedPolicy<Settings>): number
+  /**
+   * Settings for one of `instances` processes when it decides alone; `undefined` when unchanged.
+   * The limit is divided elsewhere, except for strikes.
+   */
+  divide?(settings: Settings, instances: number): Partial<Settings> | undefined
+  readonly options: OwnOptions<Options, Settings>
+  /** Converts a state to integers and back, for stores that keep bytes. */
+  readonly codec: {
+    save(state: State): readonly number[]
+    /** Returns `undefined` for numbers that `save` did not write. */
+    load(numbers: readonly number[]): State | undefined
+  }
   /** The state of a key that has taken nothing. */
   create(): State
   /** The most units that may count at once. */
@@ -170,16 +171,12 @@ export interface Algorithm<
    * Milliseconds until at most `target` units count, if nothing else is taken; 0 if that is true at
    * `now`. Only a hint if units come back when requests end, not with time.
    */
-  msUntil(state: State, check: CountingCheck<Settings>, at: { now: number; target: number }): number
+  msUntil(state: State, check: CountingCheck<Settings>, at: Target): number
   /**
-   * The effective window of the remaining units (see `effectiveWindowMs`), if `used` units count.
-   * `undefined` if units do not come back with time.
+   * Milliseconds until the window ends, if all units come back at that moment.
+   * @default the effective window of the remaining units, or none if time brings no units back
    */
-  resetMs(
-    state: State,
-    check: CountingCheck<Settings>,
-    at: { now: number; used: number },
-  ): number | undefined
+  resetMs?(state: State, check: CountingCheck<Settings>, now: number): number
   /** Ms to hold a request that is allowed at `now`. Absent if the algorithm holds no requests. */
   delayMs?(state: State, check: CountingCheck<Settings>, now: number): number
   /**
@@ -200,33 +197,22 @@ export interface Algorithm<
    */
   overflows?(state: State, check: CountingCheck<Settings>, now: number): boolean
   /**
-   * Gives back up to `check.cost` of the units that `take` returned `at` for and that still count.
-   * Returns whether there were any. Mutates the state.
+   * Gives back up to `held.cost` of the receipt's units, as far as they still count. Returns
+   * whether there were any. Mutates the state.
    */
-  giveBack(
-    state: State,
-    check: CountingCheck<Settings>,
-    times: { now: number; at: number },
-  ): boolean
-  /**
-   * Extends the lease that `take` returned `at` for. Returns whether it was still running. Mutates
-   * the state.
-   */
-  renew?(state: State, check: CountingCheck<Settings>, times: { now: number; at: number }): boolean
+  giveBack(state: State, held: HeldCheck<Settings>, now: number): boolean
+  /** Extends the receipt's lease. Returns whether it was still running. Mutates the state. */
+  renew?(state: State, held: HeldCheck<Settings>, now: number): boolean
   /**
    * Denies everything for exactly `blockMs` from now. Absent if keys cannot be blocked. Mutates the
    * state.
    */
-  block?(
-    state: State,
-    check: CountingCheck<Settings>,
-    times: { now: number; blockMs: number },
-  ): void
+  block?(state: State, check: CountingCheck<Settings> & { blockMs: number }, now: number): void
   /** Closes grants and takes another one. Mutates the state. Absent without grants. */
   takeGrant?(
     state: State,
-    check: CountingCheck<Settings>,
-    at: { now: number; terms: GrantTerms },
+    check: CountingCheck<Settings> & { terms: GrantTerms },
+    now: number,
   ): TakenGrant
   /**
    * The state of a key that is reset while processes hold units of it; `undefined` if none does.

@@ -1,6 +1,11 @@
-import { type Algorithm, type CountingCheck, type KeyState, taken } from './algorithm.ts'
-import { effectiveWindowMs, remainingUnits, resetOf } from './effective-window.ts'
-import { flatCodec, plainWindow } from './flat-codec.ts'
+import {
+  type Algorithm,
+  type CountingCheck,
+  type KeyState,
+  type Target,
+  taken,
+} from './algorithm.ts'
+import { effectiveWindowMs, flatWindow, remainingUnits } from './window.ts'
 
 type Check = CountingCheck<object>
 
@@ -24,13 +29,10 @@ export function bucket<Settings extends object, Options>(
   own: OwnTraits<Settings, Options>,
 ): Algorithm<Bucket, Settings, Options> {
   const { capacityLevel } = own
-  const self: Algorithm<Bucket, Settings, Options> = {
-    ...plainWindow,
+  return {
+    ...flatWindow(newBucket),
     ...own,
     counts: 'units',
-    codec: flatCodec(newBucket),
-
-    create: newBucket,
 
     capacity: (check) => Math.floor(capacityLevel(check) / check.policy.windowMs),
 
@@ -54,13 +56,11 @@ export function bucket<Settings extends object, Options>(
       return waitMs === 0 ? 0 : waitMs + timeOf(state, now) - now
     },
 
-    resetMs: resetOf(() => self),
-
     take(state, check, now) {
       const before = levelAt(state, check, now)
       const level = Math.min(before + check.cost * check.policy.windowMs, capacityLevel(check))
       // A smaller capacity, as for a request of another tier, keeps units taken under a larger one.
-      fill(state, check, { now, level: Math.max(before, level) })
+      fill(state, check.limit, { now, level: Math.max(before, level) })
       return state.endsAt
     },
 
@@ -76,7 +76,7 @@ export function bucket<Settings extends object, Options>(
       const full = capacityLevel(check)
       if (level > full) return undefined
       const delayMs = own.delayMs?.(state, check, now) ?? 0
-      fill(state, check, { now, level })
+      fill(state, check.limit, { now, level })
       // The operator `%` is several times slower.
       const whole = Math.floor(full / windowMs)
       const part = full - whole * windowMs
@@ -91,13 +91,14 @@ export function bucket<Settings extends object, Options>(
       return charge
     },
 
-    giveBack(state, check, { now, at }) {
-      const { windowMs } = check.policy
-      const level = levelAt(state, check, now)
-      // Units drain first in, first out. These are gone at `at`, when the bucket would be empty.
-      const undrained = (at - timeOf(state, now)) * check.limit - (check.refunded ?? 0) * windowMs
-      const given = Math.min(check.cost * windowMs, level, undrained)
-      if (given > 0) fill(state, check, { now, level: level - given })
+    giveBack(state, held, now) {
+      const { windowMs } = held.policy
+      const level = levelAt(state, held, now)
+      // Units drain first in, first out. These are gone when the bucket would have been empty.
+      const leftMs = held.receipt.at - timeOf(state, now)
+      const undrained = leftMs * held.limit - (held.refunded ?? 0) * windowMs
+      const given = Math.min(held.cost * windowMs, level, undrained)
+      if (given > 0) fill(state, held.limit, { now, level: level - given })
       return given > 0
     },
 
@@ -117,13 +118,12 @@ export function bucket<Settings extends object, Options>(
       return level === check.limit * check.policy.windowMs ? undefined : level
     },
   }
-  return self
 }
 
 /** The traits that differ between buckets. */
 type OwnTraits<Settings extends object, Options> = Pick<
   Algorithm<Bucket, Settings, Options>,
-  'keyName' | 'describe' | 'divide' | 'options' | 'delayMs' | 'quota'
+  'keyName' | 'divide' | 'options' | 'delayMs' | 'quota'
 > & { capacityLevel(check: CountingCheck<Settings>): number }
 
 function newBucket(): Bucket {
@@ -150,21 +150,13 @@ function levelAt(state: Bucket, { limit }: Check, now: number): number {
  * Returns the ms until the bucket drains to at most `target`. It may end earlier, if its limit was
  * once higher.
  */
-export function msUntilLevel(
-  state: Bucket,
-  check: Check,
-  { now, target }: { now: number; target: number },
-): number {
+export function msUntilLevel(state: Bucket, check: Check, { now, target }: Target): number {
   const excess = levelAt(state, check, now) - target
   const endsInMs = state.endsAt - timeOf(state, now)
   return excess <= 0 ? 0 : Math.min(Math.ceil(excess / check.limit), endsInMs)
 }
 
-function fill(
-  state: Bucket,
-  { limit }: Check,
-  { now, level }: { now: number; level: number },
-): void {
+function fill(state: Bucket, limit: number, { now, level }: { now: number; level: number }): void {
   state.level = level
   state.at = level > 0 ? timeOf(state, now) : now
   state.endsAt = state.at + Math.ceil(level / limit)

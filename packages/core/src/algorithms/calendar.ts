@@ -21,54 +21,39 @@ export const calendarMs: Readonly<Record<CalendarWindow['every'], number>> = {
 }
 
 /** @throws SluiceError for an unknown period or time zone */
-export function calendarOf(window: unknown, option: string): CalendarWindow | undefined {
+export function calendarOf(window: unknown, option: string): Calendar | undefined {
   if (typeof window !== 'object' || window === null) return undefined
   knownFields(window, option, ['every', 'zone'])
   const every: unknown = Reflect.get(window, 'every')
   const zone: unknown = Reflect.get(window, 'zone')
-  return {
-    every: oneOf(every, { option: `${option}.every` }, ['day', 'week', 'month']),
-    zone: zoneOf(zone, `${option}.zone`),
-  }
-}
-
-function zoneOf(zone: unknown, option: string): string {
+  const period = oneOf(every, { option: `${option}.every` }, ['day', 'week', 'month'])
   // Node 20 rejects offsets such as +01:00 as zones.
   if (typeof zone === 'string' && /^[A-Za-z][\w+/-]*$/.test(zone)) {
     try {
-      return formatIn(zone) && zone
+      return new Calendar(period, zone)
     } catch {
       // An unknown zone is rejected below.
     }
   }
-  throw invalid({ option }, zone, "an IANA time zone, such as 'Europe/Rome' or 'UTC'")
+  const legal = "an IANA time zone, such as 'Europe/Rome' or 'UTC'"
+  throw invalid({ option: `${option}.zone` }, zone, legal)
 }
 
-/** Returns the bounds of the window at `atMs`, and of its neighbours. */
-export function boundsAt(calendar: CalendarWindow, atMs: number): Bounds {
-  // A decision calls this several times, nearly always for the same window.
-  if (!last || calendar !== last.calendar) {
-    last = clocks.get(calendar) ?? new ZoneClock(calendar)
-    clocks.set(calendar, last)
-  }
-  return last.boundsAt(atMs)
-}
-
-const clocks = new WeakMap<CalendarWindow, ZoneClock>()
-let last: ZoneClock | undefined
-
-/** Finds the windows of one calendar, and remembers two. */
-class ZoneClock {
-  readonly calendar: CalendarWindow
+/** Finds the windows of a calendar, and remembers two. */
+export class Calendar implements CalendarWindow {
+  readonly every: CalendarWindow['every']
+  readonly zone: string
   readonly #format: Intl.DateTimeFormat
   #last: Bounds = [0, 0, 0, 0]
   #other = this.#last
 
-  constructor(calendar: CalendarWindow) {
-    this.calendar = calendar
-    this.#format = formatIn(calendar.zone)
+  constructor(every: CalendarWindow['every'], zone: string) {
+    this.every = every
+    this.zone = zone
+    this.#format = formatIn(zone)
   }
 
+  /** Returns the bounds of the window at `ms`, and of its neighbours. */
   boundsAt(ms: number): Bounds {
     if (isIn(this.#last, ms)) return this.#last
     const found = isIn(this.#other, ms) ? this.#other : this.#find(ms)
@@ -78,7 +63,7 @@ class ZoneClock {
   }
 
   #find(ms: number): Bounds {
-    const { every } = this.calendar
+    const { every } = this
     const local = new Date(ms + this.#offsetMs(ms))
     const [year, month, day] = [local.getUTCFullYear(), local.getUTCMonth(), local.getUTCDate()]
     const monday = day - ((local.getUTCDay() + 6) % 7)

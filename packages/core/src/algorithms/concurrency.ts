@@ -1,7 +1,7 @@
 import { type Duration, durationMs, windowMsOf } from '../options/duration.ts'
 import { invalid, orDefault } from '../options/options.ts'
 import type { Algorithm, KeyState } from './algorithm.ts'
-import { plainWindow } from './flat-codec.ts'
+import { plainWindow } from './window.ts'
 
 export interface ConcurrencyOptions {
   /**
@@ -45,15 +45,8 @@ export const concurrency: Algorithm<Leases, ConcurrencySettings, ConcurrencyOpti
   ...plainWindow,
   counts: 'leases',
   keyName: 'leases',
-  describe: ({ windowMs }) => `concurrency over ${windowMs} ms`,
   options: {
-    fields: {
-      lease: {
-        form: 'duration',
-      },
-      retryAfter: { form: 'duration' },
-    },
-    neutral: { retryMs: 1_000 },
+    fields: { lease: { form: 'duration' }, retryAfter: { form: 'duration' } },
     windowMs({ lease, window }, at) {
       if (window === undefined) return windowMsOf(orDefault(lease, '30s'), at('lease'))
       const legal = "left out with algorithm 'concurrency', which counts requests in flight"
@@ -67,16 +60,14 @@ export const concurrency: Algorithm<Leases, ConcurrencySettings, ConcurrencyOpti
 
   create: newLeases,
 
-  capacity: ({ limit }) => limit,
-
   clamp(state, { policy }, now) {
     const latest = now + policy.windowMs
     if (state.endsAt <= latest) return state
-    const running = [...state.running].map(([number, lease]): [number, Lease] => [
-      number,
-      lease.endsAt > latest ? { ...lease, endsAt: latest } : lease,
-    ])
-    return { ...state, endsAt: latest, running: new Map(running) }
+    const running = new Map(state.running)
+    for (const [number, { units, endsAt }] of running) {
+      if (endsAt > latest) running.set(number, { units, endsAt: latest })
+    }
+    return { ...state, endsAt: latest, running }
   },
 
   used(state, _check, now) {
@@ -92,10 +83,12 @@ export const concurrency: Algorithm<Leases, ConcurrencySettings, ConcurrencyOpti
     return concurrency.used(state, check, now) <= target ? 0 : check.policy.retryMs
   },
 
-  resetMs: () => undefined,
-
   take(state, { policy, cost, limit }, now) {
-    forgetExpired(state, now)
+    for (const [number, lease] of state.running) {
+      if (lease.endsAt > now) break
+      state.units -= lease.units
+      state.running.delete(number)
+    }
     const number = state.nextNumber
     state.nextNumber += 1
     state.limit = limit
@@ -109,14 +102,14 @@ export const concurrency: Algorithm<Leases, ConcurrencySettings, ConcurrencyOpti
     return number
   },
 
-  giveBack(state, _check, { now, at }) {
-    const lease = state.running.get(at)
+  giveBack(state, { receipt }, now) {
+    const lease = state.running.get(receipt.at)
     state.units -= lease?.units ?? 0
-    state.running.delete(at)
+    state.running.delete(receipt.at)
     return lease !== undefined && lease.endsAt > now
   },
 
-  renew(state, { policy }, { now, at }) {
+  renew(state, { policy, receipt: { at } }, now) {
     const lease = state.running.get(at)
     if (!lease || lease.endsAt <= now) return false
     // Moved to the end: it now expires last.
@@ -157,12 +150,4 @@ function load(numbers: readonly number[]): Leases | undefined {
     state.units += units
   }
   return state
-}
-
-function forgetExpired(state: Leases, now: number): void {
-  for (const [number, lease] of state.running) {
-    if (lease.endsAt > now) return
-    state.units -= lease.units
-    state.running.delete(number)
-  }
 }

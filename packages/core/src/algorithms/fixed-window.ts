@@ -1,8 +1,8 @@
 import { invalid, oneOf } from '../options/options.ts'
 import { type Algorithm, type CountingCheck, type KeyState, taken } from './algorithm.ts'
-import { boundsAt, type CalendarWindow, calendarMs, calendarOf } from './calendar.ts'
-import { flatCodec, plainWindow } from './flat-codec.ts'
+import { type Calendar, calendarMs, calendarOf } from './calendar.ts'
 import { maxUnits } from './max-units.ts'
+import { flatWindow } from './window.ts'
 
 export interface FixedWindowOptions {
   /**
@@ -16,7 +16,7 @@ export interface FixedWindowSettings {
   /** `fixed-window`: true when windows start at multiples of `windowMs` since the epoch. */
   readonly clockAligned: boolean
   /** `fixed-window`: the windows of a calendar; `undefined` when all are `windowMs` long. */
-  readonly calendar: CalendarWindow | undefined
+  readonly calendar: Calendar | undefined
 }
 
 type Check = CountingCheck<FixedWindowSettings>
@@ -32,7 +32,7 @@ export interface FixedWindow extends KeyState {
  * from midnight in a time zone.
  */
 export const fixedWindow: Algorithm<FixedWindow, FixedWindowSettings, FixedWindowOptions> = {
-  ...plainWindow,
+  ...flatWindow(newWindow),
   counts: 'units',
   keyName: 'window',
   keyShape: ({ windowMs, clockAligned, calendar }) =>
@@ -43,10 +43,8 @@ export const fixedWindow: Algorithm<FixedWindow, FixedWindowSettings, FixedWindo
       : `fixed-window over ${windowMs} ms${clockAligned ? ' aligned to the clock' : ''}`,
   // A day on which the clock is set back is longer.
   lifeMs: ({ windowMs, calendar }) => windowMs + (calendar ? 7_200_000 : 0),
-  resetsAtEnd: true,
   options: {
     fields: { align: { form: 'text', text: 'clock' } },
-    neutral: { clockAligned: false, calendar: undefined },
     hasCalendar: true,
     windowMs({ window }, at) {
       const calendar = calendarOf(window, at('window'))
@@ -60,11 +58,6 @@ export const fixedWindow: Algorithm<FixedWindow, FixedWindowSettings, FixedWindo
       return { clockAligned, calendar }
     },
   },
-  codec: flatCodec(newWindow),
-
-  create: newWindow,
-
-  capacity: ({ limit }) => limit,
 
   clamp(state, check, now) {
     const { clockAligned, calendar } = check.policy
@@ -79,7 +72,7 @@ export const fixedWindow: Algorithm<FixedWindow, FixedWindowSettings, FixedWindo
     return fixedWindow.used(state, check, now) <= target ? 0 : endOf(check, state.startMs) - now
   },
 
-  resetMs(state, check, { now }) {
+  resetMs(state, check, now) {
     const { windowMs, calendar } = check.policy
     if (check.limit > 0 && isOpen(state, check, now)) return endOf(check, state.startMs) - now
     return calendar ? endOf(check, now) - now : windowMs
@@ -108,10 +101,10 @@ export const fixedWindow: Algorithm<FixedWindow, FixedWindowSettings, FixedWindo
     return taken(startMs, limit - count, endMs - now)
   },
 
-  giveBack(state, check, { now, at }) {
-    if (state.startMs !== at || !isOpen(state, check, now)) return false
+  giveBack(state, held, now) {
+    if (state.startMs !== held.receipt.at || !isOpen(state, held, now)) return false
     const before = state.count
-    state.count = unitsLeft(check, before)
+    state.count = unitsLeft(held, before)
     return state.count < before
   },
 
@@ -123,7 +116,7 @@ export const fixedWindow: Algorithm<FixedWindow, FixedWindowSettings, FixedWindo
   },
 
   luaSetting({ policy: { clockAligned, calendar } }, now) {
-    if (calendar) return boundsAt(calendar, now).join()
+    if (calendar) return calendar.boundsAt(now).join()
     return clockAligned ? 1 : undefined
   },
 }
@@ -145,11 +138,11 @@ function isOpen(state: FixedWindow, check: Check, now: number): boolean {
 }
 
 function startAt({ policy: { calendar, clockAligned, windowMs } }: Check, now: number): number {
-  if (calendar) return boundsAt(calendar, now)[1]
+  if (calendar) return calendar.boundsAt(now)[1]
   return clockAligned ? now - (now % windowMs) : now
 }
 
 /** The end of a window that starts at `startMs`, or of the calendar window that contains it. */
 function endOf({ policy: { calendar, windowMs } }: Check, startMs: number): number {
-  return calendar && startMs >= 0 ? boundsAt(calendar, startMs)[2] : startMs + windowMs
+  return calendar && startMs >= 0 ? calendar.boundsAt(startMs)[2] : startMs + windowMs
 }

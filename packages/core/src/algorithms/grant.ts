@@ -15,7 +15,7 @@ export interface ClosedGrant {
 }
 
 /** A grant that its process renews, and continues to spend from. */
-export interface KeptGrant {
+interface KeptGrant {
   readonly id: number
   /** Units that the process may still spend. All others were spent, except `freed`. */
   readonly left: number

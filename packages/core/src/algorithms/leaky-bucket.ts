@@ -1,7 +1,7 @@
 import { type Duration, durationMs } from '../options/duration.ts'
-import { invalid } from '../options/options.ts'
+import { invalid, orDefault } from '../options/options.ts'
 import { maxTimerMs } from '../waiting/timers.ts'
-import type { Algorithm, CountingCheck, OptionPath } from './algorithm.ts'
+import type { Algorithm, CountingCheck } from './algorithm.ts'
 import { type Bucket, bucket, msUntilLevel } from './bucket.ts'
 import { checkUnits, wholeUnits } from './max-units.ts'
 
@@ -30,28 +30,25 @@ export interface LeakyBucketSettings {
  * request is held until its turn. A request of n units counts as n requests of one unit, so its
  * last unit needs room too.
  */
-export const leakyBucket: Algorithm<Bucket, LeakyBucketSettings, LeakyBucketOptions> = bucket<
-  LeakyBucketSettings,
-  LeakyBucketOptions
->({
+export const leakyBucket: Algorithm<Bucket, LeakyBucketSettings, LeakyBucketOptions> = bucket({
   keyName: 'queue',
-  describe: ({ windowMs }) => `leaky-bucket over ${windowMs} ms`,
   capacityLevel: queueLevel,
   divide: ({ queue }, instances) =>
     Number.isFinite(queue) ? { queue: Math.floor(queue / instances) } : undefined,
   options: {
-    fields: {
-      queue: { form: 'units', min: 0 },
-      maxDelay: { form: 'duration' },
-    },
-    neutral: { queue: Number.POSITIVE_INFINITY, maxDelayMs: 30_000 },
+    fields: { queue: { form: 'units', min: 0 }, maxDelay: { form: 'duration' } },
     read(options, windowMs, at) {
       const queue =
         options.queue === undefined
           ? Number.POSITIVE_INFINITY
           : wholeUnits(options.queue, { option: at('queue') }, 0)
       checkUnits(queue + 1, { windowMs }, at('queue'))
-      return { queue, maxDelayMs: maxDelayOf(options, at) }
+      const option = at('maxDelay')
+      const usualMs = options.queue === undefined ? 30_000 : maxTimerMs
+      const maxDelayMs = durationMs(orDefault(options.maxDelay, usualMs), option)
+      if (maxDelayMs <= maxTimerMs) return { queue, maxDelayMs }
+      const legal = `at most ${maxTimerMs} ms (24 days), the longest timer`
+      throw invalid({ option }, options.maxDelay, legal)
     },
   },
 
@@ -71,12 +68,4 @@ function queueLevel({ policy, limit }: CountingCheck<LeakyBucketSettings>): numb
   const { windowMs, queue, maxDelayMs } = policy
   const waiting = Math.min(queue * windowMs, maxDelayMs * limit)
   return Math.min(waiting, Number.MAX_SAFE_INTEGER - windowMs) + windowMs
-}
-
-function maxDelayOf({ maxDelay: value, queue }: LeakyBucketOptions, at: OptionPath): number {
-  if (value === undefined) return queue === undefined ? 30_000 : maxTimerMs
-  const option = at('maxDelay')
-  const maxDelayMs = durationMs(value, option)
-  if (maxDelayMs <= maxTimerMs) return maxDelayMs
-  throw invalid({ option }, value, `at most ${maxTimerMs} ms (24 days), the longest timer`)
 }

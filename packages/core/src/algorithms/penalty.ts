@@ -1,5 +1,5 @@
 import type { Algorithm, CountingCheck, KeyState } from './algorithm.ts'
-import { flatCodec, noOptions, plainWindow } from './flat-codec.ts'
+import { flatWindow, noOptions } from './window.ts'
 
 /** Durations of the blocks of a penalty. */
 export interface PenaltySettings {
@@ -36,7 +36,7 @@ export interface Penalised extends KeyState {
  * within a window if that is longer. A blocked key collects no strikes.
  */
 export const penalty: Algorithm<Penalised, PenaltyOwnSettings> = {
-  ...plainWindow,
+  ...flatWindow(newPenalised),
   counts: 'strikes',
   keyName: 'penalty',
   // One state for all settings: a key that is blocked in one place is blocked everywhere.
@@ -46,21 +46,13 @@ export const penalty: Algorithm<Penalised, PenaltyOwnSettings> = {
   // Manual and automatic penalties can share a key. Two windows cannot: the shorter one would clear
   // the strikes of the longer one.
   agrees: (one, other) => !one.penalty || !other.penalty || one.windowMs === other.windowMs,
-  options: { ...noOptions, neutral: { penalty: undefined }, read: () => ({ penalty: undefined }) },
-  codec: flatCodec(newPenalised),
-
-  create: newPenalised,
-
-  capacity: ({ limit }) => limit,
+  options: { ...noOptions, read: () => ({ penalty: undefined }) },
 
   clamp(state, _check, now) {
-    const { sinceMs, blockedUntil, askedMs } = state
-    if (sinceMs <= now && blockedUntil <= now + askedMs) return state
-    return {
-      ...state,
-      sinceMs: Math.min(sinceMs, now),
-      blockedUntil: Math.min(blockedUntil, now + askedMs),
-    }
+    const sinceMs = Math.min(state.sinceMs, now)
+    const blockedUntil = Math.min(state.blockedUntil, now + state.askedMs)
+    const isSame = sinceMs === state.sinceMs && blockedUntil === state.blockedUntil
+    return isSame ? state : { ...state, sinceMs, blockedUntil }
   },
 
   used(state, check, now) {
@@ -69,8 +61,6 @@ export const penalty: Algorithm<Penalised, PenaltyOwnSettings> = {
   },
 
   msUntil: (state, _check, { now }) => Math.max(0, state.blockedUntil - now),
-
-  resetMs: () => undefined,
 
   take(state, check, now) {
     const { cost, limit } = check
@@ -93,7 +83,7 @@ export const penalty: Algorithm<Penalised, PenaltyOwnSettings> = {
 
   giveBack: () => false,
 
-  block(state, { limit, policy }, { now, blockMs }) {
+  block(state, { limit, policy, blockMs }, now) {
     state.withinMs = policy.windowMs
     state.limit = limit
     beginBlock(state, blockMs, now)

@@ -1,8 +1,7 @@
 import { type Algorithm, type CountingCheck, type KeyState, taken } from './algorithm.ts'
-import { effectiveWindowMs, resetOf } from './effective-window.ts'
 import { unitsLeft } from './fixed-window.ts'
-import { flatCodec, noOptions, plainWindow } from './flat-codec.ts'
 import { maxUnits } from './max-units.ts'
+import { effectiveWindowMs, flatWindow, noOptions } from './window.ts'
 
 type Check = CountingCheck<object>
 
@@ -21,17 +20,11 @@ export interface SlidingCounter extends KeyState {
  * ⌊previous · (W − elapsed) / W⌋`, multiplied before dividing, so that rounding loses no unit.
  */
 export const slidingCounter: Algorithm<SlidingCounter> = {
-  ...plainWindow,
+  ...flatWindow(newCounter),
   counts: 'units',
   keyName: 'counter',
-  describe: ({ windowMs }) => `sliding-counter over ${windowMs} ms`,
   lifeMs: ({ windowMs }) => 2 * windowMs,
   options: noOptions,
-  codec: flatCodec(newCounter),
-
-  create: newCounter,
-
-  capacity: ({ limit }) => limit,
 
   clamp(state, check, now) {
     const startMs = windowStart(check, now) + check.policy.windowMs
@@ -62,8 +55,6 @@ export const slidingCounter: Algorithm<SlidingCounter> = {
     }
     return windowMs - elapsedMs + elapsedUntil(windowMs, current, target)
   },
-
-  resetMs: resetOf(() => slidingCounter),
 
   take(state, check, now) {
     const { windowMs } = check.policy
@@ -99,10 +90,11 @@ export const slidingCounter: Algorithm<SlidingCounter> = {
     return taken(startMs, remaining, effectiveWindowMs(check, remaining, msToNextUnit))
   },
 
-  giveBack(state, check, { now, at }) {
-    if (state.startMs !== at || windowStart(check, timeOf(state, now)) !== at) return false
+  giveBack(state, held, now) {
+    const { at } = held.receipt
+    if (state.startMs !== at || windowStart(held, timeOf(state, now)) !== at) return false
     const before = state.current
-    state.current = unitsLeft(check, before)
+    state.current = unitsLeft(held, before)
     return state.current < before
   },
 

@@ -1,14 +1,7 @@
 import { type Duration, durationMs } from '../options/duration.ts'
-import { invalid } from '../options/options.ts'
-import {
-  type Algorithm,
-  type CountingCheck,
-  type KeyState,
-  type OptionPath,
-  taken,
-} from './algorithm.ts'
-import { effectiveWindowMs, resetOf } from './effective-window.ts'
-import { plainWindow } from './flat-codec.ts'
+import { invalid, orDefault } from '../options/options.ts'
+import { type Algorithm, type CountingCheck, type KeyState, taken } from './algorithm.ts'
+import { effectiveWindowMs, plainWindow } from './window.ts'
 
 export interface SlidingLogOptions {
   /**
@@ -23,7 +16,7 @@ export interface SlidingLogSettings {
   readonly resolutionMs: number
 }
 
-type Check = CountingCheck<SlidingLogSettings>
+export type Check = CountingCheck<SlidingLogSettings>
 
 /**
  * An entry has a time and a running total of units; times increase strictly. The units of entry i
@@ -58,19 +51,17 @@ export const slidingLog: Algorithm<SlidingLog, SlidingLogSettings, SlidingLogOpt
   describe: ({ windowMs, resolutionMs }) =>
     `sliding-log over ${windowMs} ms${resolutionMs > 1 ? ` at ${resolutionMs} ms` : ''}`,
   options: {
-    fields: {
-      resolution: { form: 'duration' },
+    fields: { resolution: { form: 'duration' } },
+    read({ resolution }, windowMs, at) {
+      const option = at('resolution')
+      const resolutionMs = durationMs(orDefault(resolution, 1), option)
+      if (resolutionMs <= windowMs) return { resolutionMs }
+      throw invalid({ option }, resolution, `at most the window (${windowMs} ms)`)
     },
-    neutral: { resolutionMs: 1 },
-    read: ({ resolution }, windowMs, at) => ({
-      resolutionMs: resolutionOf(resolution, windowMs, at),
-    }),
   },
   codec: { save, load },
 
   create: newLog,
-
-  capacity: ({ limit }) => limit,
 
   clamp(state, check, now) {
     const latestMs = recordedAt(check, now)
@@ -96,8 +87,6 @@ export const slidingLog: Algorithm<SlidingLog, SlidingLogSettings, SlidingLogOpt
     }
     return timeAt(state, low) + check.policy.windowMs - now
   },
-
-  resetMs: resetOf(() => slidingLog),
 
   take(state, check, now) {
     const time = recordedAt(check, now)
@@ -127,24 +116,21 @@ export const slidingLog: Algorithm<SlidingLog, SlidingLogSettings, SlidingLogOpt
     return taken(time, remaining, effectiveWindowMs(check, remaining, msToNextUnit))
   },
 
-  giveBack(state, check, { now, at: time }) {
-    if (time <= now - check.policy.windowMs) return false
-    if (slidingLog.used(state, check, now) >= maxRecorded(check)) return false
+  giveBack(state, held, now) {
+    const time = held.receipt.at
+    if (time <= now - held.policy.windowMs) return false
+    if (slidingLog.used(state, held, now) >= maxRecorded(held)) return false
     const index = firstAfter(state, time - 1)
-    const last = countOf(state) - 1
     if (timeAt(state, index) !== time) return false
     const { earlier } = state
     const before = totalBefore(state, index)
-    const units = Math.min(check.cost, totalAt(state, index) - before)
+    const units = Math.min(held.cost, totalAt(state, index) - before)
     for (let i = 2 * index + 1; i < earlier.length; i += 2) earlier[i] = at(earlier, i) - units
     state.lastTotal -= units
     if (totalAt(state, index) > before) return true
     // The entry is empty.
-    if (index < last) earlier.splice(2 * index, 2)
-    else if (last > 0) {
-      state.lastMs = timeAt(state, last - 1)
-      earlier.length -= 2
-    } else state.lastMs = -1
+    if (2 * index < earlier.length) earlier.splice(2 * index, 2)
+    else state.lastMs = earlier.splice(-2)[0] ?? -1
     clearWhenEmpty(state)
     return true
   },
@@ -164,14 +150,6 @@ export const slidingLog: Algorithm<SlidingLog, SlidingLogSettings, SlidingLogOpt
 
 function newLog(lastMs = -1, lastTotal = 0, limit = 0): SlidingLog {
   return { lastMs, lastTotal, earlier: none, head: 0, base: 0, limit }
-}
-
-function resolutionOf(value: unknown, windowMs: number, at: OptionPath): number {
-  if (value === undefined) return 1
-  const option = at('resolution')
-  const resolutionMs = durationMs(value, option)
-  if (resolutionMs <= windowMs) return resolutionMs
-  throw invalid({ option }, value, `at most the window (${windowMs} ms)`)
 }
 
 /** Returns the log without dead entries. */
@@ -196,7 +174,7 @@ function maxRecorded({ limit }: Check): number {
 }
 
 /** The recorded time of a unit taken at `now`: rounded up, so that it never expires early. */
-function recordedAt(check: Check, now: number): number {
+export function recordedAt(check: Check, now: number): number {
   const { resolutionMs } = check.policy
   if (resolutionMs === 1) return now
   const beyond = now % resolutionMs
@@ -219,7 +197,6 @@ function firstAfter(state: SlidingLog, timeMs: number): number {
 }
 
 function append(state: SlidingLog, time: number, units: number): void {
-  if (state.lastTotal > Number.MAX_SAFE_INTEGER - units) rebase(state)
   if (state.lastMs >= 0 && state.lastMs < time) {
     if (state.earlier === none) state.earlier = [state.lastMs, state.lastTotal]
     else state.earlier.push(state.lastMs, state.lastTotal)
@@ -234,31 +211,21 @@ function dropUntil(state: SlidingLog, index: number): void {
     state.head = index
   }
   clearWhenEmpty(state)
-  if (state.head >= 16 && state.head * 2 >= countOf(state)) {
-    // At most as many entries move as are dropped, so the cost per entry stays constant.
-    state.earlier.splice(0, 2 * state.head)
-    state.head = 0
-  }
+  // At most as many entries move as are dropped, so the cost per entry stays constant.
+  const isHalfDead = state.head >= 16 && state.head * 2 >= countOf(state)
+  // Totals stay below 2^53: a charge adds at most 2^48 units, and so many are live.
+  if (!isHalfDead && state.base < 2 ** 52) return
+  const { earlier, base } = state
+  earlier.splice(0, 2 * state.head)
+  for (let i = 1; i < earlier.length; i += 2) earlier[i] = at(earlier, i) - base
+  state.lastTotal -= base
+  state.head = 0
+  state.base = 0
 }
 
 /** Resets a log without live entries: an entry before `head` must not be read as its end. */
 function clearWhenEmpty(state: SlidingLog): void {
-  if (state.head < countOf(state)) return
-  state.lastMs = -1
-  state.lastTotal = 0
-  state.earlier = none
-  state.head = 0
-  state.base = 0
-}
-
-/** Restarts running totals at 0 before they exceed the integers that doubles hold exactly. */
-function rebase(state: SlidingLog): void {
-  const live = state.earlier.slice(2 * state.head)
-  for (let i = 1; i < live.length; i += 2) live[i] = at(live, i) - state.base
-  state.earlier = live
-  state.lastTotal -= state.base
-  state.head = 0
-  state.base = 0
+  if (state.head >= countOf(state)) Object.assign(state, newLog(-1, 0, state.limit))
 }
 
 /** Charges may exceed what a log records: the newest units are kept. */

@@ -16,20 +16,13 @@ export interface TokenBucketSettings {
 }
 
 /** A bucket that allows bursts of `burst` units, then `limit` units per window. */
-export const tokenBucket: Algorithm<Bucket, TokenBucketSettings, TokenBucketOptions> = bucket<
-  TokenBucketSettings,
-  TokenBucketOptions
->({
+export const tokenBucket: Algorithm<Bucket, TokenBucketSettings, TokenBucketOptions> = bucket({
   keyName: 'bucket',
-  describe: ({ windowMs }) => `token-bucket over ${windowMs} ms`,
   capacityLevel: ({ policy, limit }) => (policy.burst ?? limit) * policy.windowMs,
   divide: ({ burst }, instances) =>
     burst === undefined ? undefined : { burst: shareOf(burst, instances) },
   options: {
-    fields: {
-      burst: { form: 'units', min: 1 },
-    },
-    neutral: { burst: undefined },
+    fields: { burst: { form: 'units', min: 1 } },
     read({ burst: value }, windowMs, at) {
       if (value === undefined) return { burst: undefined }
       const burst = wholeUnits(value, { option: at('burst') }, 1)

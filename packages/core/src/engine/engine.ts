@@ -1,5 +1,5 @@
 import type { KeyState } from '../algorithms/algorithm.ts'
-import { algorithmOf, hotPathOf } from '../algorithms/table.ts'
+import { algorithmOf } from '../algorithms/table.ts'
 import {
   type BlockCheck,
   type Check,
@@ -10,7 +10,7 @@ import {
 } from '../model/check.ts'
 import type { Change, DecidingOp, Granted, Outcome } from '../model/store.ts'
 import { SluiceError } from '../options/errors.ts'
-import { CheckOutcome, delayOf, leavesTrace, outcomeOf, waitMs } from './outcome.ts'
+import { CheckOutcome, leavesTrace, outcomeOf, waitMs } from './outcome.ts'
 
 /**
  * Decides the checks of one request, for any backend, in one synchronous step that reads and
@@ -91,7 +91,7 @@ function takenAtOnce(
   state: KeyState | undefined,
   now: number,
 ): Outcome | undefined {
-  const { takeUsual, endsAt, capacity } = hotPathOf(check.policy.counting)
+  const { takeUsual, endsAt, capacity } = algorithmOf(check.policy)
   if (!takeUsual || !leavesTrace(check)) return undefined
   let counted = state
   let charge = counted && takeUsual(counted, check, now)
@@ -123,11 +123,9 @@ function denied(states: States, found: CheckedState, wait: number): Outcome {
   }
   const before = readableState(found)
   take(states, found)
-  const state = readableState(found)
   const isStrike = algorithmOf(check.policy).counts === 'strikes'
-  // A store without room for the key counted nothing.
-  const isKept = !isStrike || states.get(check, now) === state
-  if (!isKept) return outcomeOf(before, check, now).denyFor(wait)
+  // A store without room for the key counted no strike.
+  const state = isStrike ? (states.get(check, now) ?? before) : readableState(found)
   const outcome = outcomeOf(state, check, now).denyFor(waitMs(state, check, now))
   // The last strike blocks its own request. Units never deny the request they count.
   if (!isStrike) outcome.allowed = wait === 0
@@ -136,11 +134,9 @@ function denied(states: States, found: CheckedState, wait: number): Outcome {
 
 function taken(states: States, found: CheckedState): Outcome {
   const { check, now, state } = found
-  if (algorithmOf(check.policy).counts === 'strikes') {
-    return outcomeOf(readableState(found), check, now)
-  }
-  const delayMs = state ? delayOf(state, check, now) : 0
-  return charge(states, found, delayMs)
+  const { counts, delayMs } = algorithmOf(check.policy)
+  if (counts === 'strikes') return outcomeOf(readableState(found), check, now)
+  return charge(states, found, state && delayMs?.(state, check, now))
 }
 
 function charge(states: States, found: CheckedState, delayMs = 0): Outcome {
@@ -164,7 +160,7 @@ function peek(states: States, checks: readonly Check[], now: number): readonly O
   const isAllowed = waits.every((wait) => wait === 0)
   return found.map(({ check, state }, index) => {
     const outcome = outcomeOf(state, check, now).denyFor(waits[index] ?? 0)
-    if (isAllowed) outcome.delayMs = delayOf(state, check, now)
+    if (isAllowed) outcome.delayMs = algorithmOf(check.policy).delayMs?.(state, check, now) ?? 0
     return outcome
   })
 }
@@ -173,7 +169,7 @@ function refund(states: States, held: Held, now: number): boolean {
   const state = stateOfHeld(states, held, now)
   const algorithm = algorithmOf(held.policy)
   if (!state) return false
-  const isGivenBack = algorithm.giveBack(state, held, { now, at: held.receipt.at })
+  const isGivenBack = algorithm.giveBack(state, held, now)
   // A key without units is deleted, so that no receipt applies to its next state.
   if (algorithm.endsAt(state, held) <= now) states.delete(held)
   return isGivenBack
@@ -181,8 +177,7 @@ function refund(states: States, held: Held, now: number): boolean {
 
 function renew(states: States, held: Held, now: number): boolean {
   const state = stateOfHeld(states, held, now)
-  if (!state) return false
-  return algorithmOf(held.policy).renew?.(state, held, { now, at: held.receipt.at }) === true
+  return state !== undefined && algorithmOf(held.policy).renew?.(state, held, now) === true
 }
 
 /** Returns the state that a receipt belongs to. */
@@ -205,19 +200,19 @@ function grant(states: States, { terms, ...check }: GrantCheck, now: number): Gr
   const { takeGrant } = algorithmOf(check.policy)
   const found = { check, now, state: stateOf(states, check, now) }
   const state = takeGrant ? living(found, states) : readableState(found)
-  const { units, settledAt } = takeGrant?.(state, check, { now, terms }) ?? { units: 0 }
+  const { units, settledAt } = takeGrant?.(state, { ...check, terms }, now) ?? { units: 0 }
   const { remaining, resetMs } = outcomeOf(state, check, now)
   const settled =
     settledAt === undefined ? undefined : new Receipt(check, settledAt, states.incarnationOf(state))
   return { units, remaining, resetMs, settled }
 }
 
-function block(states: States, { blockMs, ...rest }: BlockCheck, now: number): boolean {
-  const check = { ...rest, cost: 0 }
+function block(states: States, blocked: BlockCheck, now: number): boolean {
+  const check = { ...blocked, cost: 0 }
   const algorithm = algorithmOf(check.policy)
   const state = living({ check, now, state: stateOf(states, check, now) }, states)
   const isFound = algorithm.msUntil(state, check, { now, target: 0 }) > 0
-  algorithm.block?.(state, check, { now, blockMs })
+  algorithm.block?.(state, check, now)
   if (states.get(check, now) === state) return isFound
   throw new SluiceError(
     'SLUICE_STORE_FAILED',

@@ -1,6 +1,6 @@
 import type { KeyState } from '../algorithms/algorithm.ts'
-import { remainingUnits } from '../algorithms/effective-window.ts'
 import { algorithmOf } from '../algorithms/table.ts'
+import { effectiveWindowMs, remainingUnits } from '../algorithms/window.ts'
 import type { Check, Receipt } from '../model/check.ts'
 import type { Policy } from '../model/policy.ts'
 import type { Outcome } from '../model/store.ts'
@@ -16,11 +16,6 @@ export function waitMs(state: KeyState, check: Check, now: number): number {
   const capacity = algorithm.capacity(check)
   if (cost > capacity) return Number.POSITIVE_INFINITY
   return cost === 0 ? 0 : algorithm.msUntil(state, check, { now, target: capacity - cost })
-}
-
-/** Returns the ms to hold `check` if it is allowed. Call it before taking its units. */
-export function delayOf(state: KeyState, check: Check, now: number): number {
-  return algorithmOf(check.policy).delayMs?.(state, check, now) ?? 0
 }
 
 /**
@@ -53,12 +48,21 @@ export class CheckOutcome implements Outcome {
 
 /** Reads the outcome of an allowed check from its state, which must already include its charge. */
 export function outcomeOf(state: KeyState, check: Check, now: number): CheckOutcome {
-  const algorithm = algorithmOf(check.policy)
+  const { limit, policy } = check
+  const algorithm = algorithmOf(policy)
   const used = algorithm.used(state, check, now)
   const { capacity, quota = capacity } = algorithm
+  const most = quota(check)
   const outcome = new CheckOutcome(check)
-  outcome.remaining = remainingUnits(check.limit, quota(check), used)
-  outcome.resetMs = algorithm.resetMs(state, check, { now, used })
+  outcome.remaining = remainingUnits(limit, most, used)
+  if (algorithm.resetMs) outcome.resetMs = algorithm.resetMs(state, check, now)
+  else if (algorithm.counts === 'units') {
+    outcome.resetMs = policy.windowMs
+    if (limit === 0 || used === 0) return outcome
+    const target = Math.min(used, most) - 1
+    const msToNextUnit = algorithm.msUntil(state, check, { now, target })
+    outcome.resetMs = effectiveWindowMs(check, outcome.remaining, msToNextUnit)
+  }
   return outcome
 }
 
@@ -80,12 +84,11 @@ export function admittedOutcome(
   check: Check,
   { remaining, resetMs }: { remaining: number; resetMs: number },
 ): CheckOutcome {
-  const { policy, limit } = check
   const outcome = new CheckOutcome(check)
-  outcome.remaining = Math.min(limit, remaining)
-  const isPaced = !algorithmOf(policy).resetsAtEnd
-  const pacedMs = isPaced ? Math.ceil((outcome.remaining * policy.windowMs) / limit) : 0
-  outcome.resetMs = Math.max(1, pacedMs, Math.ceil(resetMs))
+  outcome.remaining = Math.min(check.limit, remaining)
+  const leastMs = Math.max(1, Math.ceil(resetMs))
+  const isPaced = !algorithmOf(check.policy).resetMs
+  outcome.resetMs = isPaced ? effectiveWindowMs(check, outcome.remaining, leastMs) : leastMs
   return outcome
 }
 

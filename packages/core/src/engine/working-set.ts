@@ -70,14 +70,11 @@ export class WorkingSet implements States {
   changed(now: number): readonly ChangedState[] {
     const changed: ChangedState[] = []
     for (const [key, { check, stored, state }] of this.#entries) {
-      const { policy } = check
-      const { codec, endsAt } = algorithmOf(policy)
-      const ends = state ? endsAt(state, { ...check, limit: state.limit }) : 0
-      const lives = state !== undefined && ends > now
-      const text = lives
-        ? [version, this.#incarnations.get(state), ...codec.save(state)].join(' ')
-        : undefined
-      if (text !== stored) changed.push({ key, text, endsAt: ends })
+      const algorithm = algorithmOf(check.policy)
+      const endsAt = state ? algorithm.endsAt(state, { ...check, limit: state.limit }) : 0
+      const saved = state && endsAt > now ? algorithm.codec.save(state) : undefined
+      const text = saved && [version, state && this.incarnationOf(state), ...saved].join(' ')
+      if (text !== stored) changed.push({ key, text, endsAt })
     }
     return changed
   }

@@ -1,4 +1,4 @@
-import type { Algorithm, KeyState } from '../algorithms/algorithm.ts'
+import type { KeyState } from '../algorithms/algorithm.ts'
 import { algorithmOf } from '../algorithms/table.ts'
 import type { States } from '../engine/engine.ts'
 import type { Check } from '../model/check.ts'
@@ -10,8 +10,14 @@ import { ShardedMap } from './sharded-map.ts'
 /** The keys of one policy. There are many, so a state also serves as its key's incarnation. */
 interface Table {
   readonly policy: Policy
-  readonly algorithm: Algorithm<KeyState>
   readonly states: ShardedMap<KeyState>
+}
+
+/** A key with its state. */
+interface Sampled {
+  readonly table: Table
+  readonly key: string
+  readonly state: KeyState
 }
 
 const sampleSize = 16
@@ -80,7 +86,7 @@ export class MemoryStates implements States {
   begin(check: Check, now: number): KeyState {
     const table = this.#table(check)
     const key = boundedKey(check.key)
-    const state = table.algorithm.create()
+    const state = algorithmOf(check.policy).create()
     this.changes += 1
     if (table.states.get(key)) {
       table.states.set(key, state)
@@ -89,8 +95,8 @@ export class MemoryStates implements States {
     this.#sweep(now)
     if (this.#size >= this.#maxKeys) {
       const victim = this.#dispensable(now)
-      if (!victim) return this.#overflowState(check, table.algorithm)
-      this.#drop(...victim)
+      if (!victim) return this.#overflowState(check, state)
+      this.#drop(victim)
     }
     this.#size += 1
     // Sweeping may have dropped the table with its last key.
@@ -102,7 +108,7 @@ export class MemoryStates implements States {
     const table = this.#known(check)
     const key = boundedKey(check.key)
     if (!table?.states.get(key)) return false
-    this.#drop(table, key)
+    this.#drop({ table, key })
     return true
   }
 
@@ -114,42 +120,38 @@ export class MemoryStates implements States {
   /** Checks two keys for each new one, so expired keys are dropped without a timer or a pause. */
   #sweep(now: number): void {
     for (let i = 0; i < sweptPerAdd; i += 1) {
-      const table = this.#nextTable()
-      const key = table?.states.nextKey()
-      if (!table || key === undefined) return
-      const state = table.states.get(key)
-      if (state && hasExpired(table, state, now)) this.#drop(table, key)
+      const one = this.#next()
+      if (one && hasExpired(one, now)) this.#drop(one)
     }
   }
 
   /** Returns an expired key of a sample, or the least used one; none if all are exhausted. */
-  #dispensable(now: number): readonly [Table, string] | undefined {
-    let least: readonly [Table, string] | undefined
+  #dispensable(now: number): Sampled | undefined {
+    let least: Sampled | undefined
     let leastShare = 1
     for (let i = 0; i < sampleSize; i += 1) {
-      const table = this.#nextTable()
-      const key = table?.states.nextKey()
-      if (!table || key === undefined) break
-      const state = table.states.get(key)
-      if (!state) continue
-      if (hasExpired(table, state, now)) return [table, key]
-      const share = shareOf(table, state, now)
+      const one = this.#next()
+      if (!one) break
+      if (hasExpired(one, now)) return one
+      const share = shareOf(one, now)
       if (share < leastShare) {
-        least = [table, key]
+        least = one
         leastShare = share
       }
     }
     return least
   }
 
-  /** Returns one table after another. A table is dropped with its last key, so each has one. */
-  #nextTable(): Table | undefined {
+  /** Returns a key of one table after another; `undefined` if there is none. */
+  #next(): Sampled | undefined {
     if (this.#size === 0) return undefined
     this.#turn = (this.#turn + 1) % this.#round.length
-    return this.#round[this.#turn]
+    const table = this.#round[this.#turn]
+    const found = table?.states.next()
+    return table && found && { table, key: found[0], state: found[1] }
   }
 
-  #drop(table: Table, key: string): void {
+  #drop({ table, key }: Pick<Sampled, 'table' | 'key'>): void {
     table.states.delete(key)
     this.#size -= 1
     this.changes += 1
@@ -171,27 +173,28 @@ export class MemoryStates implements States {
     const known = this.#known(check)
     if (known) return known
     const { policy } = check
-    const table = { policy, algorithm: algorithmOf(policy), states: new ShardedMap<KeyState>() }
+    const table = { policy, states: new ShardedMap<KeyState>() }
     this.#tables.set(policy.id, table)
     this.#round.push(table)
     return table
   }
 
-  #overflowState(check: Check, algorithm: Algorithm<KeyState>): KeyState {
-    if (!sharesBuckets(check)) return algorithm.create()
+  #overflowState(check: Check, created: KeyState): KeyState {
+    if (!sharesBuckets(check)) return created
     const key = overflowKey(check)
-    const state = this.#overflow.get(key) ?? algorithm.create()
+    const state = this.#overflow.get(key) ?? created
     this.#overflow.set(key, state)
     return state
   }
 }
 
-function hasExpired({ algorithm, policy }: Table, state: KeyState, now: number): boolean {
-  return algorithm.endsAt(state, { policy, cost: 0, limit: state.limit }) <= now
+function hasExpired({ table: { policy }, state }: Sampled, now: number): boolean {
+  return algorithmOf(policy).endsAt(state, { policy, cost: 0, limit: state.limit }) <= now
 }
 
-function shareOf({ algorithm, policy }: Table, state: KeyState, now: number): number {
+function shareOf({ table: { policy }, state }: Sampled, now: number): number {
   const check = { policy, cost: 0, limit: state.limit }
+  const algorithm = algorithmOf(policy)
   return algorithm.used(state, check, now) / algorithm.capacity(check)
 }
 

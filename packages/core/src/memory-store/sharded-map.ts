@@ -11,16 +11,12 @@ const significant = 8
  * or two. With fewer keys, one map saves a tenth of a decision.
  */
 export class ShardedMap<Value> {
-  #shards: readonly Map<string, Value>[]
-  #first = new Map<string, Value>()
+  readonly #whole = new Map<string, Value>()
+  #shards: readonly Map<string, Value>[] = [this.#whole]
   #size = 0
-  /** The position of `nextKey`. Entries deleted or added meanwhile do not disturb it. */
-  #hand = this.#first.keys()
+  /** The position of `next`. Entries deleted or added meanwhile do not disturb it. */
+  #hand = this.#whole.entries()
   #handShard = 0
-
-  constructor() {
-    this.#shards = [this.#first]
-  }
 
   get size(): number {
     return this.#size
@@ -46,28 +42,26 @@ export class ShardedMap<Value> {
     for (const shard of this.#shards) yield* shard.keys()
   }
 
-  /** Returns another key with each call, starting again after the last; `undefined` if empty. */
-  nextKey(): string | undefined {
+  /** Returns another entry with each call, starting again after the last; `undefined` if empty. */
+  next(): readonly [key: string, value: Value] | undefined {
     if (this.#size === 0) return undefined
     for (;;) {
       const next = this.#hand.next()
       if (!next.done) return next.value
       this.#handShard = (this.#handShard + 1) % this.#shards.length
-      this.#hand = (this.#shards[this.#handShard] ?? this.#first).keys()
+      this.#hand = (this.#shards[this.#handShard] ?? this.#whole).entries()
     }
   }
 
   #divide(): void {
-    const all = this.#first
     this.#shards = Array.from({ length: shards }, () => new Map())
-    this.#first = this.#shards[0] ?? all
-    for (const [key, value] of all) this.#shardOf(key).set(key, value)
-    this.#hand = this.#first.keys()
+    for (const [key, value] of this.#whole) this.#shardOf(key).set(key, value)
+    this.#whole.clear()
   }
 
   #shardOf(key: string): Map<string, Value> {
-    if (this.#shards.length === 1) return this.#first
+    if (this.#shards.length === 1) return this.#whole
     const hash = fnv1a(key, Math.max(0, key.length - significant))
-    return this.#shards[(hash ^ (hash >>> 15)) & (shards - 1)] ?? this.#first
+    return this.#shards[(hash ^ (hash >>> 15)) & (shards - 1)] ?? this.#whole
   }
 }

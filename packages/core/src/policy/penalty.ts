@@ -1,5 +1,4 @@
 import type { PenaltySettings } from '../algorithms/penalty.ts'
-import { neutralSettings } from '../algorithms/table.ts'
 import type { Policy } from '../model/policy.ts'
 import { type Duration, windowMsOf } from '../options/duration.ts'
 import { flag, invalid, knownFields, orDefault, wholeNumber } from '../options/options.ts'
@@ -72,7 +71,6 @@ export function definePenalty(options: PenaltyOptions): Policy {
   const settings = after === 'never' ? nothing(options) : settingsOf(options)
   return {
     ...definePolicy({ name, hidden, limit, window: '1s' }, 'penalty'),
-    ...neutralSettings,
     algorithm: 'penalty',
     counting: 'penalty',
     ...(name === undefined && { id: `~penalty-${after}-${windowMs}`, name: 'penalty' }),

@@ -168,15 +168,16 @@ function checkName(policy: Policy, registry: Map<string, Registered>): void {
 
 /** Returns whether two policies can share a name. Limits may differ: every check has its own. */
 function areOne(one: Policy, other: Policy): boolean {
-  const { agrees, describe: kind } = algorithmOf(one)
+  const { agrees, keyShape } = algorithmOf(one)
   if (one.counting !== other.counting || one.reach !== other.reach) return false
-  return agrees ? agrees(one, other) : kind(one) === kind(other)
+  return agrees ? agrees(one, other) : keyShape(one) === keyShape(other)
 }
 
 function describe(policy: Policy): string {
-  const described = algorithmOf(policy).describe(policy)
+  const { algorithm, windowMs } = policy
+  const described = algorithmOf(policy).describe?.(policy) ?? `${algorithm} over ${windowMs} ms`
   const reach = policy.reach === 'global' ? " with reach 'global'" : ''
-  if (policy.counting === policy.algorithm) return `${described}${reach}`
+  if (policy.counting === algorithm) return `${described}${reach}`
   return `${described} with ${policy.prefetchMs > 0 ? 'prefetch' : 'reserve'}${reach}`
 }
 
