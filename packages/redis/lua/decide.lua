@@ -2,7 +2,7 @@
 -- A request sees the units of earlier ones.
 --
 -- KEYS     the keys of all requests, one request after the other; last the sender's key, if any
--- ARGV[1]  the call, as ARGV[4] of usual-one.lua
+-- ARGV[1]  the call, as in usual-call.lua
 -- ARGV[2]  milliseconds of the caller's clock; '' for the server's own
 -- ARGV[3]  the requests as JSON, which src/calls/general-call.ts writes:
 --   { policies: [{ algorithm, limit, window, setting?, is_short, count_denied }],
@@ -14,7 +14,7 @@
 --   apart      the grants of the only key (held-units.lua), while its slot is migrating
 --   number     of the call, if it gives units back and its client may send it again
 -- ARGV[4]  absent, or the argument of deadline.lua
--- Returns  as usual-one.lua for several keys
+-- Returns  as usual-call.lua for several keys
 local caller_ms, call_text = ARGV[2], ARGV[1]
 if ARGV[4] then
   -- include deadline

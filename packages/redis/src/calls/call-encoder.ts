@@ -147,10 +147,11 @@ export class CallEncoder {
     } else if (!plan) {
       const own = { apart, number: senderKey === undefined ? undefined : this.#number }
       args.push(callId, clock, generalCall(asks, nowMs(), own))
-    } else if (isLone && only) pushLone(args, plan, { ask: only, stamp: [callId, clock] })
-    else {
-      // Arguments of `lua/usual-one.lua` for several keys, or of `lua/usual-list.lua`.
-      const repeats = new Set(args.slice(2, 2 + keyCount)).size < keyCount
+    } else if (isLone && only && clock === '' && costsOne(only)) {
+      // With the server's clock, a request of cost 1 needs only the policy.
+      for (let i = 0; i < plan.loneFields.length; i += 1) args.push(plan.loneFields[i] ?? '')
+    } else {
+      const repeats = keyCount > 1 && new Set(args.slice(2, 2 + keyCount)).size < keyCount
       args.push(...plan.fields, callId, clock, repeats ? '1' : '0')
       if (!asks.every(costsOne)) for (const ask of asks) pushCosts(args, ask)
     }
@@ -174,9 +175,11 @@ export class CallEncoder {
       modules.push(usual)
     }
     const script = scripts.usual(modules)
-    if (!script) return undefined
     const width = checks.length
     const policies = checks.map(({ policy }) => policy)
+    // Otherwise a key may occur twice in a request.
+    const areDistinct = new Set(policies.map(({ id }) => id)).size === width
+    if (!script || !areDistinct) return undefined
     const hasGrants = modules.some((module) => module.hasGrants)
     const fields = checks.flatMap(usualFields)
     const loneFields = fields[2] === '' ? fields.slice(0, 2) : fields
@@ -200,25 +203,6 @@ function branchOf(branches: Branch[], { policy, limit }: Check): Branch {
   const branch = { policy, limit, plan: null, longer: [] }
   branches.push(branch)
   return branch
-}
-
-type CallStamp = readonly [callId: string, clock: string]
-
-/** With the server's clock, a request of cost 1 needs only the policy. */
-function pushLone(
-  args: string[],
-  { fields, loneFields }: Plan,
-  { ask, stamp }: { ask: QueuedRequest; stamp: CallStamp },
-): void {
-  const lease = ask.op === 'consume' ? undefined : leaseSetting(ask)
-  const hasCost = lease === undefined && !costsOne(ask)
-  const hasStamp = hasCost || stamp[1] !== ''
-  if (hasStamp || lease !== undefined) {
-    const [limit = '', windowMs = '', setting = ''] = fields
-    args.push(limit, windowMs, lease ?? setting)
-    if (hasStamp) args.push(...stamp)
-    if (hasCost) pushCosts(args, ask)
-  } else for (let i = 0; i < loneFields.length; i += 1) args.push(loneFields[i] ?? '')
 }
 
 /** Appends the cost of each key, negative for a charge; or the lease to release or renew. */

@@ -80,17 +80,17 @@ function idOf(list: readonly UsualModule[]): string {
 }
 
 function usualText(list: readonly UsualModule[]): string {
-  const [first] = list
   const hasGrants = list.some((one) => one.hasGrants)
-  const holes = {
-    ...generalHoles(list, hasGrants),
-    countsDenied: list.some(({ countsDenied }) => countsDenied),
-    readsStrings: list.some(({ file }) => lua.stringModules.has(file)),
-  }
+  const countsDenied = list.some((one) => one.countsDenied)
   const modules = list.map(({ file }) => lua.usual[file])
-  if (first && list.length === 1)
-    return lua.usualOne({ ...holes, hasGrants, decide: lua.usual[first.file]('') })
-  return lua.usualList({ ...holes, width: list.length, modules })
+  const [decide, ...others] = modules
+  const isOne = decide && others.length === 0
+  return lua.usualCall({
+    ...generalHoles(list, hasGrants),
+    ...{ hasGrants, countsDenied, modules, width: list.length },
+    readsStrings: list.some(({ file }) => lua.stringModules.has(file)),
+    lone: isOne ? lua.usualOne({ hasGrants, countsDenied, decide: decide('') }) : '',
+  })
 }
 
 function grantText(file: UsualModule['file']): string {
@@ -106,10 +106,16 @@ function generalHoles(list: readonly UsualModule[], hasGrants: boolean) {
   return { define: defineGeneral(files, hasGrants), policies: list.map(luaPolicy).join() }
 }
 
-/** Returns the traits of a policy, for the full algorithms, as a Lua table. */
-function luaPolicy({ file, algorithm, countsDenied }: UsualModule): string {
+/** Returns a policy for the full algorithms, as a Lua table of the variables of its module. */
+function luaPolicy(
+  { file, algorithm, countsDenied }: UsualModule,
+  place: number,
+  { length }: readonly UsualModule[],
+): string {
   const isShort = file === 'sliding-log-string'
-  return `{ algorithm = '${algorithm}', count_denied = ${countsDenied}, is_short = ${isShort} }`
+  const s = lua.suffixOf(place + 1, length)
+  const terms = `limit = limit${s}, window = window${s}, setting = setting${s}`
+  return `{ algorithm = '${algorithm}', count_denied = ${countsDenied}, is_short = ${isShort}, ${terms} }`
 }
 
 /** Returns the Lua function that can decide any request. */

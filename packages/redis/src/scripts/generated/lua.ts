@@ -3,8 +3,10 @@
 /** A module that decides a key in a usual state. Its variables end in a suffix. */
 export type Module = (suffix: string) => string
 
+export const suffixOf = (n: number, length: number): string => (length > 1 ? '_' + n : '')
+
 const each = (modules: readonly Module[], text: (n: number, suffix: string, decide: Module) => string): string =>
-  modules.map((decide, i) => text(i + 1, `_${i + 1}`, decide)).join('\n')
+  modules.map((decide, i) => text(i + 1, suffixOf(i + 1, modules.length), decide)).join('\n')
 
 export const deadline = `local deadline_ms, clock = table.remove(ARGV) + 0, redis.call('TIME')
 if not (clock[1] * 1000 + clock[2] / 1000 < deadline_ms) then
@@ -318,28 +320,14 @@ end
 if unreadable_values() > 0 then reply[#reply + 1] = unreadable_values() end
 return reply`
 
-export const usualOne = ({ countsDenied, decide, define, hasGrants, policies, readsStrings }: { readonly countsDenied: boolean; readonly decide: string; readonly define: string; readonly hasGrants: boolean; readonly policies: string; readonly readsStrings: boolean }): string => `local keys, argv = KEYS, ARGV
-local key, limit, window, setting, call_text, caller_ms = keys[1], argv[1] + 0, argv[2] + 0, argv[3], argv[4], argv[5]
-if setting then setting = setting ~= '' and (tonumber(setting) or setting) or nil end
-local redis_call, pack, unpack_struct = redis.call, struct.pack, struct.unpack
-local lease_count, lease_window, lease_end, after_now = 0, nil, nil, nil
-local now, server_micros, ttl_parts, ttl_margin = caller_ms, nil, 2, 10000
-if not now or now == '' then
-local time = redis_call('TIME')
-server_micros, ttl_parts, ttl_margin = time[2] + 0, 4, 1000
-now = time[1] * 1000 + (server_micros - server_micros % 1000) / 1000
-else
-now = now + 0
+export const usualOne = ({ countsDenied, decide, hasGrants }: { readonly countsDenied: boolean; readonly decide: string; readonly hasGrants: boolean }): string => `if is_alone then
+local amount, detail, denied, write, where, data, ttl, extra
+cost = argv[7]
+if cost then
+units, is_charge = tonumber(cost), false
+if not units then setting, units = cost, cost:find(':', 1, true) and 1 or 0
+elseif units < 0 then units, is_charge = -units, true end
 end
-local values, value_index, units, is_charge = nil, 1, 1, false
-local key_count = ${hasGrants} and #keys / 2 or #keys
-local is_alone = key_count == 1
-if is_alone then
-if argv[6] then
-units = argv[6] + 0
-if units < 0 then units, is_charge = -units, true end
-end
-local amount, detail, denied, write, where, data, ttl, extra, is_new
 if units > 0 then repeat
 if ${hasGrants} and redis_call('EXISTS', key .. '~') == 1 then break end
 ${decide}
@@ -363,80 +351,7 @@ report = amount * 134217728 + detail
 end
 return { report, now }
 end
-end
-local size, costs, policy_setting = key_count, nil, setting
-if argv[7] then
-costs = {}
-for i = 7, #argv do costs[i - 6] = tonumber(argv[i]) or argv[i] end
-end
-local fields, reply = nil, { call_text or '', now }
-local decide_request, unreadable_values, policies
-local repeats, values_before, values_end = not is_alone and argv[6] == '1', 0, 0
-for number = 1, size do
-if ${readsStrings} and number > values_end and not repeats then
-values_before, values_end = values_end, number + 255
-if values_end > size then values_end = size end
-values = redis_call('MGET', unpack(keys, number, values_end))
-end
-local amount, detail, denied, write, where, data, ttl, extra, is_new
-value_index, key = number - values_before, keys[number]
-if costs then
-units, setting, is_charge = costs[number], policy_setting, false
-if type(units) == 'string' then
-setting, units = units, units:find(':', 1, true) and 1
-elseif units < 0 then
-units, is_charge = -units, true
-end
-end
-if units and units > 0 and not is_alone then repeat
-if ${hasGrants} and redis_call('EXISTS', key .. '~') == 1 then break end
-${decide}
-until true end
-if is_new and amount then
-if redis_call('SET', key, data, 'NX', 'PX', ttl + ttl_margin) then write = nil else amount = nil end
-end
-if not amount or denied and (${countsDenied} or is_charge) then
-fields = { limit, window, setting }
-if not decide_request then
-${define}
-decide_request, unreadable_values = define_general(reply)
-policies = { ${policies} }
-for i = 1, #policies do
-local policy = policies[i]
-policy.limit, policy.window, policy.setting = fields[3 * i - 2], fields[3 * i - 1], fields[3 * i]
-end
-end
-local sign, lease, lease_units = tostring(setting):match('^([-+])(%d+):(%d+)$')
-if sign then
-local operation = sign == '+' and 'renew' or 'release'
-decide_request(operation, policies, number - 1, { lease_units + 0 }, 0, { lease + 0, 0, 0 })
-else
-decide_request(is_charge and 'charge' or 'consume', policies, number - 1, { units }, 0)
-end
-else
-if write == 'SET' then
-redis_call('SET', key, data, 'PX', ttl + ttl_margin)
-elseif write then
-if write == 'ZADD' then redis_call(write, key, where, '#', extra, data)
-elseif where then redis_call(write, key, where, data) else redis_call(write, key, data) end
-if extra == true then redis_call('LPOP', key) end
-if ttl then redis_call('PEXPIRE', key, ttl + ttl_margin) end
-end
-local report
-if amount >= 67108863 or detail >= 134217728 then
-report = { denied and 0 or 1, amount > 9007199254740900 and string.format('%.0f', amount) or amount, detail, 0 }
-elseif denied then
-report = -1 - (amount * 134217728 + detail)
-else
-report = amount * 134217728 + detail
-end
-reply[number + 2] = report
-end
-end
-local unreadable = unreadable_values and unreadable_values() or 0
-if is_alone then return { reply[3], now, unreadable } end
-if unreadable > 0 then reply[size + 3] = unreadable end
-return reply`
+end`
 
 export const usualGrant = ({ decide, define, policies }: { readonly decide: string; readonly define: string; readonly policies: string }): string => `local call_text, caller_ms = ARGV[2], ARGV[3]
 local redis_call, pack, unpack_struct = redis.call, struct.pack, struct.unpack
@@ -488,7 +403,7 @@ left, held = left + 3, held + units
 end
 end
 for i = #grants, left, -1 do grants[i] = nil end
-local units, values, amount, detail, denied, write, where, data, ttl, extra, is_new, value_index = recorded
+local units, values, amount, detail, denied, write, where, data, ttl, extra, value_index = recorded
 repeat
 ${decide}
 until true
@@ -536,12 +451,11 @@ until true
 local reply = { '', now }
 ${define}
 local decide_request, unreadable_values = define_general(reply)
-local policies = { ${policies} }
-policies[1].limit, policies[1].window, policies[1].setting = limit, window, setting
-decide_request('grant', policies, 0, { wanted }, 0, { terms })
+decide_request('grant', { ${policies} }, 0, { wanted }, 0, { terms })
 return { reply[3], now, unreadable_values() }`
 
-export const usualList = ({ define, modules, policies, readsStrings, width }: { readonly define: string; readonly modules: readonly Module[]; readonly policies: string; readonly readsStrings: boolean; readonly width: number }): string => `local caller_ms = ARGV[3 * ${width} + 2]
+export const usualCall = ({ countsDenied, define, hasGrants, lone, modules, policies, readsStrings, width }: { readonly countsDenied: boolean; readonly define: string; readonly hasGrants: boolean; readonly lone: string; readonly modules: readonly Module[]; readonly policies: string; readonly readsStrings: boolean; readonly width: number }): string => `local keys, argv = KEYS, ARGV
+local key, call_text, caller_ms = keys[1], argv[3 * ${width} + 1], argv[3 * ${width} + 2]
 local redis_call, pack, unpack_struct = redis.call, struct.pack, struct.unpack
 local lease_count, lease_window, lease_end, after_now = 0, nil, nil, nil
 local now, server_micros, ttl_parts, ttl_margin = caller_ms, nil, 2, 10000
@@ -552,45 +466,34 @@ now = time[1] * 1000 + (server_micros - server_micros % 1000) / 1000
 else
 now = now + 0
 end
-local call_text, repeats, costs = ARGV[3 * ${width} + 1], ARGV[3 * ${width} + 3] == '1', nil
-${each(modules, (n, suffix, decide) => `local limit${suffix}, window${suffix}, setting${suffix} = ARGV[3 * ${n} - 2] + 0, ARGV[3 * ${n} - 1] + 0, ARGV[3 * ${n}]
-setting${suffix} = setting${suffix} ~= '' and (tonumber(setting${suffix}) or setting${suffix}) or nil`)}
-if ARGV[4 + 3 * ${width}] then
-costs = {}
-for i = 1, #KEYS do costs[i] = tonumber(ARGV[3 + 3 * ${width} + i]) end
-end
-local keys, reply, size, values, values_before, values_end = KEYS, { call_text, now }, 2, nil, 0, 0
-local decide_request, unreadable_values, policies
-for request_start = 0, #keys - ${width}, ${width} do
+local key_count = ${hasGrants} and #keys / 2 or #keys
+local is_alone, values, value_index, units, cost, is_charge = key_count == 1, nil, 1, 1, nil, false
+${each(modules, (n, suffix, decide) => `local limit${suffix}, window${suffix}, setting${suffix} = argv[3 * ${n} - 2] + 0, argv[3 * ${n} - 1] + 0, argv[3 * ${n}]
+if setting${suffix} then setting${suffix} = setting${suffix} ~= '' and (tonumber(setting${suffix}) or setting${suffix}) or nil end`)}
+${lone}
+local reply, repeats, values_before, values_end = { call_text or '', now }, argv[3 * ${width} + 3] == '1', 0, 0
+local decide_request, unreadable_values, policies, costs
+for request_start = 0, key_count - ${width}, ${width} do
+local is_usual = false
+if not is_alone then repeat
 if ${readsStrings} and request_start >= values_end and not repeats then
 values_before, values_end = request_start, request_start + (256 - 256 % ${width})
-if values_end > #keys then values_end = #keys end
+if values_end > key_count then values_end = key_count end
 values = redis_call('MGET', unpack(keys, request_start + 1, values_end))
 end
-local is_usual, is_foreign, is_second = false, false, false
-if repeats then
-for i = request_start + 2, request_start + ${width} do
-for j = request_start + 1, i - 1 do is_second = is_second or keys[i] == keys[j] end
+value_index = request_start - values_before
+${each(modules, (n, suffix, decide) => `local key${suffix}, setting${suffix}, amount${suffix}, detail${suffix}, denied${suffix}, write${suffix}, where${suffix}, data${suffix}, ttl${suffix}, extra${suffix} = keys[request_start + ${n}], setting${suffix}
+value_index, cost = value_index + 1, argv[3 * ${width} + 3 + request_start + ${n}]
+if cost then
+units, is_charge = tonumber(cost), false
+if not units then setting${suffix}, units = cost, cost:find(':', 1, true) and 1 or 0
+elseif units < 0 then units, is_charge = -units, true end
 end
-end
-repeat
-if is_second then break end
-local units, value_index = 1, request_start - values_before
-${each(modules, (n, suffix, decide) => `local key${suffix}, amount${suffix}, detail${suffix}, denied${suffix}, write${suffix}, where${suffix}, data${suffix}, ttl${suffix}, extra${suffix}, is_new${suffix} = keys[request_start + ${n}]
-value_index = value_index + 1
-if costs then units = costs[request_start + ${n}] or 0 end
 if units > 0 then repeat
+if ${hasGrants} and redis_call('EXISTS', key${suffix} .. '~') == 1 then break end
 ${decide(suffix)}
 until true end
-if denied${suffix} or not amount${suffix} then break end`)}
-${each(modules, (n, suffix, decide) => `if is_new${suffix} and not is_foreign then
-is_foreign = not redis_call('SET', key${suffix}, data${suffix}, 'NX', 'PX', ttl${suffix} + ttl_margin)
-if not is_foreign then write${suffix} = nil end
-end`)}
-if is_foreign then
-${each(modules, (n, suffix, decide) => `if is_new${suffix} and not write${suffix} then redis_call('DEL', key${suffix}) end`)}
-break
-end
+if not amount${suffix} or denied${suffix} and (${width} > 1 or ${countsDenied} or is_charge) then break end`)}
 is_usual = true
 ${each(modules, (n, suffix, decide) => `if write${suffix} == 'SET' then
 redis_call('SET', key${suffix}, data${suffix}, 'PX', ttl${suffix} + ttl_margin)
@@ -608,25 +511,31 @@ report = -1 - (amount${suffix} * 134217728 + detail${suffix})
 else
 report = amount${suffix} * 134217728 + detail${suffix}
 end
-reply[size + ${n}] = report`)}
-until true
+reply[request_start + 2 + ${n}] = report`)}
+until true end
 if not is_usual then
-local fields = {}
-${each(modules, (n, suffix, decide) => `fields[3 * ${n} - 2], fields[3 * ${n} - 1], fields[3 * ${n}] = limit${suffix}, window${suffix}, setting${suffix}`)}
 if not decide_request then
 ${define}
 decide_request, unreadable_values = define_general(reply)
-policies = { ${policies} }
-for i = 1, #policies do
-local policy = policies[i]
-policy.limit, policy.window, policy.setting = fields[3 * i - 2], fields[3 * i - 1], fields[3 * i]
+policies, costs = { ${policies} }, {}
+for i = 1, key_count do
+local amount = (argv[3 * ${width} + 3 + i] or '1'):gsub('^%-', '')
+costs[i] = tonumber(amount) or amount
 end
 end
-decide_request('consume', policies, request_start, costs, request_start)
+local operation, sign, lease, lease_units = 'consume', (cost or ''):match('^([-+])(%d+):(%d+)$')
+if sign then
+operation = sign == '+' and 'renew' or 'release'
+decide_request(operation, policies, request_start, { lease_units + 0 }, 0, { lease + 0, 0, 0 })
+else
+if is_charge then operation = 'charge' end
+decide_request(operation, policies, request_start, costs, request_start)
 end
-size = size + ${width}
 end
-if unreadable_values and unreadable_values() > 0 then reply[size + 1] = unreadable_values() end
+end
+local unreadable = unreadable_values and unreadable_values() or 0
+if is_alone then return { reply[3], now, unreadable } end
+if unreadable > 0 then reply[#reply + 1] = unreadable end
 return reply`
 
 export const algorithms = {
@@ -1753,9 +1662,7 @@ end
 end
 amount${s} = held`,
 'fixed-window': (s: string): string => `local value = values and values[value_index]
-if values then
-is_new${s} = not value
-else
+if not value then
 value = redis.pcall('GET', key${s})
 if value and type(value) ~= 'string' then break end
 end
@@ -1778,9 +1685,7 @@ local begin = setting${s} == 1 and now - now % window${s} or now
 amount${s}, detail${s} = units, now - begin + 1
 write${s}, data${s}, ttl${s} = 'SET', pack('<BI4I6I7', 1, 0, begin, units), begin + window${s} - now`,
 'penalty': (s: string): string => `local value = values and values[value_index]
-if values then
-is_new${s} = not value
-else
+if not value then
 value = redis.pcall('GET', key${s})
 if value and type(value) ~= 'string' then break end
 end
@@ -1791,13 +1696,10 @@ if version ~= 1 or now < blocked_until or since > now then break end
 if asked > 315360000000 or last > 315360000000 or (blocked_until == 0) ~= (asked == 0) or strikes + asked == 0 then break end
 amount${s}, detail${s} = now < since + window${s} and strikes or 0, 0
 else
-if is_new${s} and redis_call('EXISTS', key${s}) == 1 then break end
-amount${s}, detail${s}, is_new${s} = 0, 0, false
+amount${s}, detail${s} = 0, 0
 end`,
 'sliding-counter': (s: string): string => `local value = values and values[value_index]
-if values then
-is_new${s} = not value
-else
+if not value then
 value = redis.pcall('GET', key${s})
 if value and type(value) ~= 'string' then break end
 end
@@ -1872,9 +1774,7 @@ elseif length < full_size then where${s}, data${s} = '-1', tail .. data${s}
 else write${s}, data${s} = 'RPUSH', pack(header, version, 0, last_total) .. data${s} end
 if (stamp - last_age) * 4 < stamp * 4 - stamp * 4 % window${s} then ttl${s} = window${s} + math.ceil(window${s} / ttl_parts) + resolution - 1 end`,
 'sliding-log-string': (s: string): string => `local value = values and values[value_index]
-if values then
-is_new${s} = not value
-else
+if not value then
 value = redis.pcall('GET', key${s})
 if value and type(value) ~= 'string' then break end
 end
@@ -1951,9 +1851,7 @@ write${s}, data${s} = 'SET', pack(HEADER, VERSION, stamp) .. pack(entry, 0, 0):r
 end
 if is_ttl_due then ttl${s} = window${s} + math.ceil(window${s} / ttl_parts) + resolution - 1 end`,
 'token-bucket': (s: string): string => `local value = values and values[value_index]
-if values then
-is_new${s} = not value
-else
+if not value then
 value = redis.pcall('GET', key${s})
 if value and type(value) ~= 'string' then break end
 end
