@@ -76,8 +76,6 @@ define['layouts'] = function()
     reject()
   end
 
-  function layouts.forget(cell) cell.used, cell.first = 0, nil end
-
   function set_log.persist(cell, policy)
     local ahead = redis_call('ZCOUNT', cell.key, after(policy.stamp), '+inf')
     redis_call('ZREMRANGEBYSCORE', cell.key, after(policy.stamp), '+inf')

@@ -65,7 +65,7 @@ define['sliding-log'] = function()
 
   function sliding_log.clear(cell, policy)
     leave_mark(cell, policy.resolution + policy.window)
-    layouts.forget(cell)
+    cell.used, cell.first = 0, nil
   end
 
   -- Units used, and ms until a unit expires and fewer than the limit count; 0 if none does.
