@@ -1,9 +1,9 @@
 import { sha1 } from '@noble/hashes/legacy.js'
 import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js'
-import type { Check } from '@sluice/core'
+import type { Check, Counting } from '@sluice/core'
 import type { Encoding } from '../keys/key-encoder.ts'
 import * as lua from './generated/lua.ts'
-import { type AlgorithmFile, algorithmFiles, isShortLog, type UsualModule } from './usual-states.ts'
+import { isShortLog, type UsualModule } from './usual-states.ts'
 
 /** A Lua script with the SHA-1 by which the server knows it. */
 export interface Script {
@@ -33,14 +33,12 @@ export class Scripts {
 
   constructor(encoding: Encoding) {
     this.#encoding = encoding
-    this.general = scriptOf(lua.decide({ define: defineGeneral(algorithmFiles(encoding), false) }))
+    this.general = scriptOf(lua.decide({ define: defineGeneral(encoding, false) }))
   }
 
   /** Decides any call. The keys of the grants follow the keys. */
   get granting(): Script {
-    this.#granting ??= scriptOf(
-      lua.decide({ define: defineGeneral(algorithmFiles(this.#encoding), true) }),
-    )
+    this.#granting ??= scriptOf(lua.decide({ define: defineGeneral(this.#encoding, true) }))
     return this.#granting
   }
 
@@ -101,9 +99,7 @@ function grantText(file: UsualModule['file']): string {
 /** Returns what decides these policies in any state. */
 function generalHoles(list: readonly UsualModule[], hasGrants: boolean) {
   // Only the packed encoding has usual states.
-  const names = list.map(({ algorithm }) => algorithm)
-  const files = algorithmFiles('packed', names)
-  return { define: defineGeneral(files, hasGrants), policies: list.map(luaPolicy).join() }
+  return { define: defineGeneral('packed', hasGrants), policies: list.map(luaPolicy).join() }
 }
 
 /** Returns a policy for the full algorithms, as a Lua table of the variables of its module. */
@@ -119,10 +115,13 @@ function luaPolicy(
 }
 
 /** Returns the Lua function that can decide any request. */
-function defineGeneral(files: readonly AlgorithmFile[], hasGrants: boolean): string {
-  const all = hasGrants ? [...files, 'granted-log' as const] : files
+function defineGeneral(encoding: Encoding, hasGrants: boolean): string {
+  const isLeftOut = (name: string) =>
+    name === (encoding === 'packed' ? 'sliding-log-sorted-set' : 'sliding-log-packed') ||
+    (name === 'granted-log' && !hasGrants)
+  const files = Object.entries(lua.algorithms satisfies Readonly<Record<Counting, string>>)
   return lua.prelude({
-    algorithms: all.map((name) => lua.algorithms[name]).join('\n'),
+    algorithms: files.flatMap(([name, text]) => (isLeftOut(name) ? [] : text)).join('\n'),
     grants: hasGrants ? lua.grants : '',
   })
 }
