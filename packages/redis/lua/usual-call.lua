@@ -10,8 +10,8 @@
 --
 -- KEYS     the key of each policy of each request, one request after the other; then their grants
 -- ARGV     for each policy:
---            the limit, the window in ms, and the setting, which only the module reads ('' or
---            absent for its default)
+--            the limit, the window in ms, and the setting, which only the module reads ('' for its
+--            default)
 --          then, except for a single request of one policy and cost 1 by the server's clock:
 --            the call: 'c<number>'; with a caller's clock 'c<number>;<incarnation>', the u32 from
 --            which incarnations are counted
@@ -28,7 +28,7 @@ local key_count = HAS_GRANTS and #keys / 2 or #keys
 local is_alone, values, value_index, units, cost, is_charge = key_count == 1, nil, 1, 1, nil, false
 -- EACH
 local limit, window, setting = argv[3 * N - 2] + 0, argv[3 * N - 1] + 0, argv[3 * N]
-if setting then setting = setting ~= '' and (tonumber(setting) or setting) or nil end
+setting = setting ~= '' and (tonumber(setting) or setting) or nil
 -- END
 -- LONE
 local reply, repeats, values_before, values_end = { call_text or '', now }, argv[3 * WIDTH + 3] == '1', 0, 0

@@ -22,9 +22,6 @@ export interface Plan {
   readonly script: Script
   /** The fields of the policies that the script reads. */
   readonly fields: readonly string[]
-  /** The same for a single request of one policy, decided by the server's clock. */
-  readonly loneFields: readonly string[]
-  readonly width: number
   /** True if the keys of grants follow the keys. */
   readonly hasGrants: boolean
 }
@@ -139,21 +136,20 @@ export class CallEncoder {
     const senderKey = plan ? undefined : this.#senderKeyFor(asks)
     if (senderKey !== undefined) args.push(senderKey)
     args[1] = String(args.length - 2)
-    const [only] = asks
-    const isLone = grant !== undefined || (plan?.width === 1 && asks.length === 1)
+    const isLone = grant !== undefined || (plan?.policies.length === 1 && asks.length === 1)
     if (grant) {
       args.push(grantCall(grant))
       if (clock !== '') args.push(callId, clock)
     } else if (!plan) {
       const own = { apart, number: senderKey === undefined ? undefined : this.#number }
       args.push(callId, clock, generalCall(asks, nowMs(), own))
-    } else if (isLone && only && clock === '' && costsOne(only)) {
-      // With the server's clock, a request of cost 1 needs only the policy.
-      for (let i = 0; i < plan.loneFields.length; i += 1) args.push(plan.loneFields[i] ?? '')
     } else {
+      const allCostOne = asks.every(costsOne)
       const repeats = keyCount > 1 && new Set(args.slice(2, 2 + keyCount)).size < keyCount
-      args.push(...plan.fields, callId, clock, repeats ? '1' : '0')
-      if (!asks.every(costsOne)) for (const ask of asks) pushCosts(args, ask)
+      args.push(...plan.fields)
+      // With the server's clock, a single request of cost 1 needs only the policy.
+      if (!isLone || !allCostOne || clock !== '') args.push(callId, clock, repeats ? '1' : '0')
+      if (!allCostOne) for (const ask of asks) pushCosts(args, ask)
     }
     if (untilMs !== undefined) args.push(untilMs)
     return { script, args, echo: isLone ? '' : callId }
@@ -175,15 +171,13 @@ export class CallEncoder {
       modules.push(usual)
     }
     const script = scripts.usual(modules)
-    const width = checks.length
     const policies = checks.map(({ policy }) => policy)
     // Otherwise a key may occur twice in a request.
-    const areDistinct = new Set(policies.map(({ id }) => id)).size === width
+    const areDistinct = new Set(policies.map(({ id }) => id)).size === checks.length
     if (!script || !areDistinct) return undefined
     const hasGrants = modules.some((module) => module.hasGrants)
     const fields = checks.flatMap(usualFields)
-    const loneFields = fields[2] === '' ? fields.slice(0, 2) : fields
-    return { policies, script, fields, loneFields, width, hasGrants }
+    return { policies, script, fields, hasGrants }
   }
 }
 

@@ -18,7 +18,7 @@ for i = 1, #policies do
 local cell, policy, units, has_recorded = cells[i], policies[i], 0, false
 local algorithm = policy.algorithm
 if algorithm.settle then
-units, has_recorded = algorithm.settle(cell, policy, receipts[at + i], cost_at(costs, at + i))
+units, has_recorded = algorithm.settle(cell, policy, receipts[at + i], costs[at + i])
 end
 local amount, detail = algorithm.report(cell, policy)
 reply[#reply + 1] = {
@@ -171,10 +171,6 @@ local function fits(cell, policy, cost)
 return policy.limit > 0 and (cost == 0 or policy.algorithm.fits(cell, policy) >= cost)
 end
 local function leaves_trace(policy, cost) return cost > 0 and policy.limit > 0 end
-local function cost_at(costs, i)
-if costs then return costs[i] end
-return 1
-end
 local function answer(cell, policy, allowed, explicit_ms, had_room)
 local amount, detail, ahead_ms = policy.algorithm.report(cell, policy)
 if ahead_ms == 0 then ahead_ms = nil end
@@ -188,11 +184,11 @@ local rooms = {}
 local function consume(policies, costs, at, may_take)
 local allowed = true
 for i = 1, #policies do
-rooms[i] = fits(cells[i], policies[i], cost_at(costs, at + i))
+rooms[i] = fits(cells[i], policies[i], costs[at + i])
 allowed = allowed and rooms[i]
 end
 for i = 1, #policies do
-local cell, policy, cost = cells[i], policies[i], cost_at(costs, at + i)
+local cell, policy, cost = cells[i], policies[i], costs[at + i]
 local algorithm, explicit_ms, had_room = policy.algorithm, nil, false
 if allowed then
 if algorithm.delay then explicit_ms = cost > 0 and algorithm.delay(cell, policy) or 0 end
@@ -213,7 +209,7 @@ local function each(change)
 return function(policies, costs, at, receipts)
 for i = 1, #policies do
 local cell, policy = cells[i], policies[i]
-local found = change(cell, policy, cost_at(costs, at + i), receipts, 3 * (at + i))
+local found = change(cell, policy, costs[at + i], receipts, 3 * (at + i))
 answer(cell, policy, found ~= false, policy.algorithm.delay and 0)
 end
 end
@@ -300,20 +296,22 @@ ${define}
 local call = cjson.decode(ARGV[3])
 local reply = { call_text, now }
 local decide_request, unreadable_values = define_general(reply)
+local function each_costs(number)
+return setmetatable({}, { __index = function() return number end })
+end
 for _, policy in ipairs(call.policies) do policy.apart = call.apart end
-local first_key, is_repeat, nothing = 0, false, nil
+local first_key, is_repeat = 0, false
 if call.number then
 local sender = KEYS[#KEYS]
 is_repeat = call.number <= tonumber(redis_call('GET', sender) or 0)
-if is_repeat then nothing = setmetatable({}, { __index = function() return 0 end })
-else redis_call('SET', sender, string.format('%.0f', call.number), 'PX', 3600000) end
+if not is_repeat then redis_call('SET', sender, string.format('%.0f', call.number), 'PX', 3600000) end
 end
 for _, group in ipairs(call.groups) do
-if is_repeat and group.op == 'refund' then group.op, group.costs = 'charge', nothing end
-local policies = {}
+if is_repeat and group.op == 'refund' then group.op, group.costs = 'charge', each_costs(0) end
+local policies, costs = {}, group.costs or each_costs(1)
 for i, number in ipairs(group.policies) do policies[i] = call.policies[number] end
 for number = 0, group.requests - 1 do
-decide_request(group.op, policies, first_key, group.costs, number * #policies, group.receipts)
+decide_request(group.op, policies, first_key, costs, number * #policies, group.receipts)
 first_key = first_key + #policies
 end
 end
@@ -469,7 +467,7 @@ end
 local key_count = ${hasGrants} and #keys / 2 or #keys
 local is_alone, values, value_index, units, cost, is_charge = key_count == 1, nil, 1, 1, nil, false
 ${each(modules, (n, suffix, decide) => `local limit${suffix}, window${suffix}, setting${suffix} = argv[3 * ${n} - 2] + 0, argv[3 * ${n} - 1] + 0, argv[3 * ${n}]
-if setting${suffix} then setting${suffix} = setting${suffix} ~= '' and (tonumber(setting${suffix}) or setting${suffix}) or nil end`)}
+setting${suffix} = setting${suffix} ~= '' and (tonumber(setting${suffix}) or setting${suffix}) or nil`)}
 ${lone}
 local reply, repeats, values_before, values_end = { call_text or '', now }, argv[3 * ${width} + 3] == '1', 0, 0
 local decide_request, unreadable_values, policies, costs
@@ -864,16 +862,13 @@ end`,
 'penalty': `define['penalty'] = function()
 local VERSION, FORMAT, LENGTH = 1, '<BI6I4I6I6I6', 29
 local LONGEST = 315360000000
-local function is_sound(strikes, blocked_until, asked, last)
-return asked <= LONGEST and last <= LONGEST and (blocked_until == 0) == (asked == 0) and (strikes > 0 or asked > 0)
-end
 local penalty = { counts_only_denials = true }
 function penalty.load(cell, key)
 cell.since, cell.strikes, cell.blocked_until, cell.asked, cell.last = 0, 0, 0, 0, 0
 local value = read_string(cell, key, VERSION, LENGTH)
 if not value then return end
 local _, since, strikes, blocked_until, asked, last = unpack_struct(FORMAT, value)
-if not is_sound(strikes, blocked_until, asked, last) then return reject() end
+if asked > LONGEST or last > LONGEST or (blocked_until == 0) ~= (asked == 0) or strikes + asked == 0 then return reject() end
 cell.repaired = since > now or blocked_until > now + asked
 cell.since, cell.strikes = min(since, now), strikes
 cell.blocked_until, cell.asked, cell.last = min(blocked_until, now + asked), asked, last
@@ -1192,8 +1187,7 @@ return string.format('%010d:%.0f:%016.0f', cell.incarnation, time, number)
 end
 local function newest(key)
 local found = redis_call('ZRANGE', key, -1, -1, 'WITHSCORES')
-if not found[1] then return nil end
-local incarnation, number = found[1]:match('^(%d+):%-?%d+:(%d+)$')
+local incarnation, number = (found[1] or ''):match('^(%d+):%-?%d+:(%d+)$')
 incarnation, number = tonumber(incarnation), tonumber(number)
 if not incarnation or incarnation > 4294967295 or number > MAX_SAFE then return nil end
 return incarnation, tonumber(found[2]), number
@@ -1226,26 +1220,21 @@ if cell.used > 0 then cell.first = set_log.time_of(cell, policy, 1) end
 end
 function layouts.read(cell, key, policy)
 cell.layout = set_log
-local count = redis.pcall('ZCARD', key)
-if type(count) == 'number' then
-cell.exists = count > 0
-if count == 0 then return end
-local incarnation, time = newest(key)
-if incarnation then
+local count, incarnation, time = redis.pcall('ZCARD', key), nil, nil
+if count == 0 then
+cell.exists = false
+return
+end
+local value = type(count) == 'table' and redis.pcall('GET', key)
+if not value then
+incarnation, time = newest(key)
+elseif type(value) == 'string' then
+incarnation = read_mark(value)
+end
+if not incarnation then return reject() end
 cell.incarnation = incarnation
-measure(cell, policy)
+if time then measure(cell, policy) end
 cell.repaired = cell.used > 0 and time > policy.stamp
-return
-end
-else
-local value = redis.pcall('GET', key)
-local incarnation = type(value) == 'string' and read_mark(value)
-if incarnation then
-cell.incarnation = incarnation
-return
-end
-end
-reject()
 end
 function set_log.persist(cell, policy)
 local ahead = redis_call('ZCOUNT', cell.key, after(policy.stamp), '+inf')
@@ -1418,9 +1407,6 @@ return sliding_log
 end`,
 'token-bucket': `define['token-bucket'] = function()
 local PLAIN, SHIFTED, FORMAT, LENGTH = 1, 2, '<BI4I6I7I7I7', 32
-local function is_sound(at, level, ends_at, lives_until)
-return level <= MAX_SAFE and at < ends_at and ends_at - at <= level and ends_at <= lives_until and lives_until <= MAX_SAFE
-end
 local bucket = {}
 function bucket.load(cell, key, policy)
 policy.capacity = policy.setting or policy.limit * policy.window
@@ -1428,7 +1414,8 @@ cell.at, cell.level, cell.ends_at, cell.lives_until, cell.version = now, 0, 0, 0
 local value = read_string(cell, key, PLAIN, LENGTH, SHIFTED)
 if not value then return end
 local version, incarnation, at, level, ends_at, lives_until = unpack_struct(FORMAT, value)
-if not is_sound(at, level, ends_at, lives_until) then return reject() end
+local is_drained_in_time = at < ends_at and ends_at - at <= level and ends_at <= lives_until
+if not is_drained_in_time or level > MAX_SAFE or lives_until > MAX_SAFE then return reject() end
 local latest = now + policy.window
 if at > latest then
 at, ends_at, lives_until, version = latest, latest + ends_at - at, latest + lives_until - at, SHIFTED
