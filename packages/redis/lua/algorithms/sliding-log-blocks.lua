@@ -17,8 +17,7 @@ define['block-log'] = function()
     return { version = version, header = header, entry = entry, both = both, size = size, full_size = full_size, span = span }
   end
 
-  local NARROW, WIDE = form(1), form(2)
-  local FORMS = { NARROW, WIDE }
+  local FORMS = { form(1), form(2) }
 
   local function entries_in(form, block) return #block / form.size - 1 end
 
@@ -142,7 +141,7 @@ define['block-log'] = function()
   -- Restarts the log with the given entries, for at most `most` units.
   function block_log.write_anew(cell, policy, entries, most)
     if cell.exists then redis_call('DEL', cell.key) end
-    cell.exists, cell.is_broken, cell.form = true, false, most < NARROW.span and NARROW or WIDE
+    cell.exists, cell.is_broken, cell.form = true, false, FORMS[most < FORMS[1].span and 1 or 2]
     push(cell, policy, header(cell, 0), entries)
   end
 

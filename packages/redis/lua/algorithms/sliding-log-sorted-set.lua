@@ -7,10 +7,6 @@
 define['layouts'] = function()
   local UNITS_PER_ZADD, layouts, set_log = 1000, {}, {}
 
-  local function member(cell, time, number)
-    return string.format('%010d:%.0f:%016.0f', cell.incarnation, time, number)
-  end
-
   local function newest(key)
     local found = redis_call('ZRANGE', key, -1, -1, 'WITHSCORES')
     local incarnation, number = (found[1] or ''):match('^(%d+):%-?%d+:(%d+)$')
@@ -31,7 +27,7 @@ define['layouts'] = function()
       local members = {}
       for i = done, min(units, done + UNITS_PER_ZADD) - 1 do
         members[#members + 1] = policy.stamp
-        members[#members + 1] = member(cell, policy.stamp, number + i)
+        members[#members + 1] = string.format('%010d:%.0f:%016.0f', cell.incarnation, policy.stamp, number + i)
       end
       redis_call('ZADD', cell.key, unpack(members))
       done = done + UNITS_PER_ZADD

@@ -5,9 +5,8 @@
 local TIME_SPAN, HALF_SPAN = 1099511627776, 549755813888
 local tail = redis.pcall('LINDEX', key, '-1')
 if type(tail) ~= 'string' then break end
-local stamp, dead_until, resolution = now, now - window, setting or 1
-local beyond = now % resolution
-if beyond > 0 then stamp = now - beyond + resolution end
+local dead_until, resolution = now - window, setting or 1
+local stamp = now + -now % resolution
 local version, length = tail:byte(1), #tail
 -- include parts/block-layout
 if (version ~= 1 and version ~= 2) or length <= size or length % size ~= 0 or limit >= span / 2 then break end

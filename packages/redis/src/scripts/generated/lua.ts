@@ -61,8 +61,7 @@ local found, members = redis.call('HGETALL', KEYS[1]), {}
 for i = 1, #found, 2 do
 local expires, text = string.match(found[i + 1], '^(%d+) (.*)$')
 if expires and tonumber(expires) > now then
-members[#members + 1] = found[i]
-members[#members + 1] = text
+members[#members + 1], members[#members + 2] = found[i], text
 else
 redis.call('HDEL', KEYS[1], found[i])
 end
@@ -90,13 +89,11 @@ return amount > 9007199254740900 and string.format('%.0f', amount) or amount
 end
 local function report_of(allowed, amount, detail)
 local denied = not allowed
-local report
+local report = amount * 134217728 + detail
 if amount >= 67108863 or detail >= 134217728 then
 report = { denied and 0 or 1, amount > 9007199254740900 and string.format('%.0f', amount) or amount, detail, 0 }
 elseif denied then
-report = -1 - (amount * 134217728 + detail)
-else
-report = amount * 134217728 + detail
+report = -1 - report
 end
 return report
 end
@@ -339,13 +336,11 @@ elseif where then redis_call(write, key, where, data) else redis_call(write, key
 if extra == true then redis_call('LPOP', key) end
 if ttl then redis_call('PEXPIRE', key, ttl + ttl_margin) end
 end
-local report
+local report = amount * 134217728 + detail
 if amount >= 67108863 or detail >= 134217728 then
 report = { denied and 0 or 1, amount > 9007199254740900 and string.format('%.0f', amount) or amount, detail, 0 }
 elseif denied then
-report = -1 - (amount * 134217728 + detail)
-else
-report = amount * 134217728 + detail
+report = -1 - report
 end
 return { report, now }
 end
@@ -501,13 +496,11 @@ elseif where${suffix} then redis_call(write${suffix}, key${suffix}, where${suffi
 if extra${suffix} == true then redis_call('LPOP', key${suffix}) end
 if ttl${suffix} then redis_call('PEXPIRE', key${suffix}, ttl${suffix} + ttl_margin) end
 end
-local report
+local report = amount${suffix} * 134217728 + detail${suffix}
 if amount${suffix} >= 67108863 or detail${suffix} >= 134217728 then
 report = { denied${suffix} and 0 or 1, amount${suffix} > 9007199254740900 and string.format('%.0f', amount${suffix}) or amount${suffix}, detail${suffix}, 0 }
 elseif denied${suffix} then
-report = -1 - (amount${suffix} * 134217728 + detail${suffix})
-else
-report = amount${suffix} * 134217728 + detail${suffix}
+report = -1 - report
 end
 reply[request_start + 2 + ${n}] = report`)}
 until true end
@@ -977,8 +970,7 @@ header, entry, both, size, full_size, span = '<BI4I6', '<I5I6', '<I6I5I6', 11, 1
 end
 return { version = version, header = header, entry = entry, both = both, size = size, full_size = full_size, span = span }
 end
-local NARROW, WIDE = form(1), form(2)
-local FORMS = { NARROW, WIDE }
+local FORMS = { form(1), form(2) }
 local function entries_in(form, block) return #block / form.size - 1 end
 local function form_of(block)
 local form = FORMS[block:byte()]
@@ -1073,7 +1065,7 @@ measure(cell, policy, redis_call('LINDEX', cell.key, '0'), block)
 end
 function block_log.write_anew(cell, policy, entries, most)
 if cell.exists then redis_call('DEL', cell.key) end
-cell.exists, cell.is_broken, cell.form = true, false, most < NARROW.span and NARROW or WIDE
+cell.exists, cell.is_broken, cell.form = true, false, FORMS[most < FORMS[1].span and 1 or 2]
 push(cell, policy, header(cell, 0), entries)
 end
 local function replace(cell, policy, index, i, entries)
@@ -1182,9 +1174,6 @@ return layouts
 end`,
 'sliding-log-sorted-set': `define['layouts'] = function()
 local UNITS_PER_ZADD, layouts, set_log = 1000, {}, {}
-local function member(cell, time, number)
-return string.format('%010d:%.0f:%016.0f', cell.incarnation, time, number)
-end
 local function newest(key)
 local found = redis_call('ZRANGE', key, -1, -1, 'WITHSCORES')
 local incarnation, number = (found[1] or ''):match('^(%d+):%-?%d+:(%d+)$')
@@ -1202,7 +1191,7 @@ while done < units do
 local members = {}
 for i = done, min(units, done + UNITS_PER_ZADD) - 1 do
 members[#members + 1] = policy.stamp
-members[#members + 1] = member(cell, policy.stamp, number + i)
+members[#members + 1] = string.format('%010d:%.0f:%016.0f', cell.incarnation, policy.stamp, number + i)
 end
 redis_call('ZADD', cell.key, unpack(members))
 done = done + UNITS_PER_ZADD
@@ -1358,8 +1347,7 @@ end`,
 local layouts, sliding_log = require_part('layouts'), {}
 local function set_times(policy)
 policy.resolution = policy.setting or 1
-local beyond = now % policy.resolution
-policy.stamp = beyond == 0 and now or now - beyond + policy.resolution
+policy.stamp = now + -now % policy.resolution
 policy.dead_until = now - policy.window
 policy.ttl = policy.window + ceil(policy.window / ttl_parts) + policy.resolution - 1 + ttl_margin
 policy.share_start = floor(policy.stamp * 4 / policy.window) * policy.window / 4
@@ -1597,9 +1585,8 @@ write${s}, data${s}, ttl${s} = 'SET', pack('<BI4I6I7I7', 1, 0, this, units, befo
 'sliding-log-blocks': (s: string): string => `local TIME_SPAN, HALF_SPAN = 1099511627776, 549755813888
 local tail = redis.pcall('LINDEX', key${s}, '-1')
 if type(tail) ~= 'string' then break end
-local stamp, dead_until, resolution = now, now - window${s}, setting${s} or 1
-local beyond = now % resolution
-if beyond > 0 then stamp = now - beyond + resolution end
+local dead_until, resolution = now - window${s}, setting${s} or 1
+local stamp = now + -now % resolution
 local version, length = tail:byte(1), #tail
 local header, entry, both, size, full_size, span = '<BI4I3', '<I5I3', '<I3I5I3', 8, 112, 16777216
 if version == 2 then
@@ -1644,12 +1631,8 @@ value = redis.pcall('GET', key${s})
 if value and type(value) ~= 'string' then break end
 end
 local VERSION, HEADER, HEADER_SIZE, MAX_UNITS, SHORT_WINDOW = 3, '<I5I6', 11, 512, 4194304
-local stamp, dead_until, resolution = now, now - window${s}, 1
-if setting${s} and setting${s} > 1 then
-local beyond = now % setting${s}
-resolution = setting${s}
-if beyond > 0 then stamp = now - beyond + setting${s} end
-end
+local dead_until, resolution = now - window${s}, setting${s} or 1
+local stamp = now + -now % resolution
 local entry, four, size, max_offset = '<I3B', '<I3xI3xI3xI3', 4, 16777215
 if window${s} > SHORT_WINDOW then entry, four, size, max_offset = '<I4B', '<I4xI4xI4xI4', 5, 4294967295 end
 local is_live, is_ttl_due = false, true
