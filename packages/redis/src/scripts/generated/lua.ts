@@ -1095,6 +1095,7 @@ end
 local function drop(cell, policy, k)
 local form = cell.form
 if k > 0 then cell.block, cell.entry = search(cell, reaches, k + 1) end
+if cell.is_broken then return end
 if cell.block > 0 then
 redis_call('LTRIM', cell.key, cell.block, '-1')
 cell.head_block = redis_call('LINDEX', cell.key, '0')
