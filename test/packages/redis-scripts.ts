@@ -15,6 +15,7 @@ const holes: Readonly<Record<string, readonly [name: string, type: string]>> = {
   DEFINE: ['define', 'string'],
   GRANTS: ['grants', 'string'],
   HAS_GRANTS: ['hasGrants', 'boolean'],
+  LONE: ['lone', 'string'],
   POLICIES: ['policies', 'string'],
   READS_STRINGS: ['readsStrings', 'boolean'],
   WIDTH: ['width', 'number'],
@@ -24,8 +25,7 @@ const holes: Readonly<Record<string, readonly [name: string, type: string]>> = {
  * The variables of a module that differ by policy. In the script of a list each policy has its own: to copy them would take 0.2 µs a
  * key, of 3.5, and to call a module as a function more.
  */
-const ofPolicy =
-  /\b(?:limit|window|setting|key|amount|detail|denied|write|where|data|ttl|extra|is_new)\b/g
+const ofPolicy = /\b(?:limit|window|setting|key|amount|detail|denied|write|where|data|ttl|extra)\b/g
 
 /** Reads a script without comments and indentation: every server would keep them, a third of its bytes. */
 function bare(name: string): string {
@@ -103,10 +103,11 @@ export function generated(): string {
     '// `npm run build:lua` writes this file from packages/redis/lua.\n',
     '/** A module that decides a key in a usual state. Its variables end in a suffix. */',
     'export type Module = (suffix: string) => string\n',
+    "export const suffixOf = (n: number, length: number): string => (length > 1 ? '_' + n : '')\n",
     'const each = (modules: readonly Module[], text: (n: number, suffix: string, decide: Module) => string): string =>',
-    `  modules.map((decide, i) => text(i + 1, \`_${hole('i + 1')}\`, decide)).join('\\n')\n`,
+    "  modules.map((decide, i) => text(i + 1, suffixOf(i + 1, modules.length), decide)).join('\\n')\n",
     ...['deadline', 'grants', 'held-units', 'members', 'write-document'].map(plain),
-    ...['prelude', 'decide', 'usual-one', 'usual-grant', 'usual-list'].map(template),
+    ...['prelude', 'decide', 'usual-one', 'usual-grant', 'usual-call'].map(template),
     `export const algorithms = ${table('algorithms', (text) => text)}`,
     `export const stringModules: ReadonlySet<string> = new Set([${stringModules()}])\n`,
     `export const usual = ${table('usual', (text) => `(s: string): string => ${suffixed(text, 's')}`)}`,

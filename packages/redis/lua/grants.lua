@@ -9,7 +9,7 @@ function operations.grant(policies, costs, at, receipts)
     local cell, policy, units, has_recorded = cells[i], policies[i], 0, false
     local algorithm = policy.algorithm
     if algorithm.settle then
-      units, has_recorded = algorithm.settle(cell, policy, receipts[at + i], cost_at(costs, at + i))
+      units, has_recorded = algorithm.settle(cell, policy, receipts[at + i], costs[at + i])
     end
     local amount, detail = algorithm.report(cell, policy)
     reply[#reply + 1] = {

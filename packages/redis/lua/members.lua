@@ -19,8 +19,7 @@ local found, members = redis.call('HGETALL', KEYS[1]), {}
 for i = 1, #found, 2 do
   local expires, text = string.match(found[i + 1], '^(%d+) (.*)$')
   if expires and tonumber(expires) > now then
-    members[#members + 1] = found[i]
-    members[#members + 1] = text
+    members[#members + 1], members[#members + 2] = found[i], text
   else
     redis.call('HDEL', KEYS[1], found[i])
   end

@@ -3,8 +3,8 @@
 --
 -- KEYS[1]  the key, KEYS[2] its grants (algorithms/granted-log.lua)
 -- ARGV[1]  JSON: [limit, window in ms, resolution in ms, units wanted, terms as in grants.lua]
--- ARGV[2]  the call, ARGV[3] milliseconds of the caller's clock, as ARGV[4] and ARGV[5] of
---          usual-one.lua; left out for the server's clock
+-- ARGV[2]  the call, ARGV[3] milliseconds of the caller's clock, as in usual-call.lua;
+--          left out for the server's clock
 -- Returns  { the report of grants.lua, now, and maybe how many stored values could not be read }
 local call_text, caller_ms = ARGV[2], ARGV[3]
 -- include parts/shared
@@ -16,7 +16,7 @@ repeat
   -- include parts/read-grants
   if grants[1] and (grants[1] <= now or grants[#grants - 2] > now + window / 10) then break end
   -- include parts/settle-grants
-  local units, values, amount, detail, denied, write, where, data, ttl, extra, is_new, value_index = recorded
+  local units, values, amount, detail, denied, write, where, data, ttl, extra, value_index = recorded
   repeat
     -- DECIDE
   until true
@@ -35,7 +35,5 @@ until true
 local reply = { '', now }
 -- DEFINE
 local decide_request, unreadable_values = define_general(reply)
-local policies = { POLICIES }
-policies[1].limit, policies[1].window, policies[1].setting = limit, window, setting
-decide_request('grant', policies, 0, { wanted }, 0, { terms })
+decide_request('grant', { POLICIES }, 0, { wanted }, 0, { terms })
 return { reply[3], now, unreadable_values() }

@@ -10,10 +10,6 @@ define['penalty'] = function()
 
   -- No block is longer than ten years (core: longestWindowMs).
   local LONGEST = 315360000000
-  local function is_sound(strikes, blocked_until, asked, last)
-    return asked <= LONGEST and last <= LONGEST and (blocked_until == 0) == (asked == 0) and (strikes > 0 or asked > 0)
-  end
-
   local penalty = { counts_only_denials = true }
 
   function penalty.load(cell, key)
@@ -21,7 +17,7 @@ define['penalty'] = function()
     local value = read_string(cell, key, VERSION, LENGTH)
     if not value then return end
     local _, since, strikes, blocked_until, asked, last = unpack_struct(FORMAT, value)
-    if not is_sound(strikes, blocked_until, asked, last) then return reject() end
+    if asked > LONGEST or last > LONGEST or (blocked_until == 0) ~= (asked == 0) or strikes + asked == 0 then return reject() end
     cell.repaired = since > now or blocked_until > now + asked
     cell.since, cell.strikes = min(since, now), strikes
     cell.blocked_until, cell.asked, cell.last = min(blocked_until, now + asked), asked, last

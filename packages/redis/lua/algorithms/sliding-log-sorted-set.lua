@@ -7,14 +7,9 @@
 define['layouts'] = function()
   local UNITS_PER_ZADD, layouts, set_log = 1000, {}, {}
 
-  local function member(cell, time, number)
-    return string.format('%010d:%.0f:%016.0f', cell.incarnation, time, number)
-  end
-
   local function newest(key)
     local found = redis_call('ZRANGE', key, -1, -1, 'WITHSCORES')
-    if not found[1] then return nil end
-    local incarnation, number = found[1]:match('^(%d+):%-?%d+:(%d+)$')
+    local incarnation, number = (found[1] or ''):match('^(%d+):%-?%d+:(%d+)$')
     incarnation, number = tonumber(incarnation), tonumber(number)
     if not incarnation or incarnation > 4294967295 or number > MAX_SAFE then return nil end
     return incarnation, tonumber(found[2]), number
@@ -32,7 +27,7 @@ define['layouts'] = function()
       local members = {}
       for i = done, min(units, done + UNITS_PER_ZADD) - 1 do
         members[#members + 1] = policy.stamp
-        members[#members + 1] = member(cell, policy.stamp, number + i)
+        members[#members + 1] = string.format('%010d:%.0f:%016.0f', cell.incarnation, policy.stamp, number + i)
       end
       redis_call('ZADD', cell.key, unpack(members))
       done = done + UNITS_PER_ZADD
@@ -54,29 +49,22 @@ define['layouts'] = function()
 
   function layouts.read(cell, key, policy)
     cell.layout = set_log
-    local count = redis.pcall('ZCARD', key)
-    if type(count) == 'number' then
-      cell.exists = count > 0
-      if count == 0 then return end
-      local incarnation, time = newest(key)
-      if incarnation then
-        cell.incarnation = incarnation
-        measure(cell, policy)
-        cell.repaired = cell.used > 0 and time > policy.stamp
-        return
-      end
-    else
-      local value = redis.pcall('GET', key)
-      local incarnation = type(value) == 'string' and read_mark(value)
-      if incarnation then
-        cell.incarnation = incarnation
-        return
-      end
+    local count, incarnation, time = redis.pcall('ZCARD', key), nil, nil
+    if count == 0 then
+      cell.exists = false
+      return
     end
-    reject()
+    local value = type(count) == 'table' and redis.pcall('GET', key)
+    if not value then
+      incarnation, time = newest(key)
+    elseif type(value) == 'string' then
+      incarnation = read_mark(value)
+    end
+    if not incarnation then return reject() end
+    cell.incarnation = incarnation
+    if time then measure(cell, policy) end
+    cell.repaired = cell.used > 0 and time > policy.stamp
   end
-
-  function layouts.forget(cell) cell.used, cell.first = 0, nil end
 
   function set_log.persist(cell, policy)
     local ahead = redis_call('ZCOUNT', cell.key, after(policy.stamp), '+inf')

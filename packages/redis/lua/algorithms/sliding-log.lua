@@ -12,8 +12,7 @@ define['sliding-log'] = function()
   -- `share_start`, sets the TTL.
   local function set_times(policy)
     policy.resolution = policy.setting or 1
-    local beyond = now % policy.resolution
-    policy.stamp = beyond == 0 and now or now - beyond + policy.resolution
+    policy.stamp = now + -now % policy.resolution
     policy.dead_until = now - policy.window
     policy.ttl = policy.window + ceil(policy.window / ttl_parts) + policy.resolution - 1 + ttl_margin
     policy.share_start = floor(policy.stamp * 4 / policy.window) * policy.window / 4
@@ -65,7 +64,7 @@ define['sliding-log'] = function()
 
   function sliding_log.clear(cell, policy)
     leave_mark(cell, policy.resolution + policy.window)
-    layouts.forget(cell)
+    cell.used, cell.first = 0, nil
   end
 
   -- Units used, and ms until a unit expires and fewer than the limit count; 0 if none does.

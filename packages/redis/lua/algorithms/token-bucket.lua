@@ -8,12 +8,6 @@
 define['token-bucket'] = function()
   local PLAIN, SHIFTED, FORMAT, LENGTH = 1, 2, '<BI4I6I7I7I7', 32
 
-  -- True if a level drains from `at` to its end, by at least one unit · ms per ms, and the key
-  -- lives until then.
-  local function is_sound(at, level, ends_at, lives_until)
-    return level <= MAX_SAFE and at < ends_at and ends_at - at <= level and ends_at <= lives_until and lives_until <= MAX_SAFE
-  end
-
   local bucket = {}
 
   function bucket.load(cell, key, policy)
@@ -22,7 +16,9 @@ define['token-bucket'] = function()
     local value = read_string(cell, key, PLAIN, LENGTH, SHIFTED)
     if not value then return end
     local version, incarnation, at, level, ends_at, lives_until = unpack_struct(FORMAT, value)
-    if not is_sound(at, level, ends_at, lives_until) then return reject() end
+    -- A level drains from `at` to its end, by at least one unit · ms per ms.
+    local is_drained_in_time = at < ends_at and ends_at - at <= level and ends_at <= lives_until
+    if not is_drained_in_time or level > MAX_SAFE or lives_until > MAX_SAFE then return reject() end
     -- Its time never goes back: otherwise it would drain twice in the same time.
     local latest = now + policy.window
     if at > latest then

@@ -33,12 +33,6 @@ end
 -- As in core: cost 0 and limit 0 write nothing.
 local function leaves_trace(policy, cost) return cost > 0 and policy.limit > 0 end
 
--- The cost of a check, from the costs of all keys; 1 if they are absent.
-local function cost_at(costs, i)
-  if costs then return costs[i] end
-  return 1
-end
-
 -- @param explicit_ms  ms to wait or to be held, if only the script knows
 -- @param had_room     true for a policy that has counted a denial by another
 local function answer(cell, policy, allowed, explicit_ms, had_room)
@@ -55,11 +49,11 @@ local rooms = {}
 local function consume(policies, costs, at, may_take)
   local allowed = true
   for i = 1, #policies do
-    rooms[i] = fits(cells[i], policies[i], cost_at(costs, at + i))
+    rooms[i] = fits(cells[i], policies[i], costs[at + i])
     allowed = allowed and rooms[i]
   end
   for i = 1, #policies do
-    local cell, policy, cost = cells[i], policies[i], cost_at(costs, at + i)
+    local cell, policy, cost = cells[i], policies[i], costs[at + i]
     local algorithm, explicit_ms, had_room = policy.algorithm, nil, false
     if allowed then
       if algorithm.delay then explicit_ms = cost > 0 and algorithm.delay(cell, policy) or 0 end
@@ -83,7 +77,7 @@ local function each(change)
   return function(policies, costs, at, receipts)
     for i = 1, #policies do
       local cell, policy = cells[i], policies[i]
-      local found = change(cell, policy, cost_at(costs, at + i), receipts, 3 * (at + i))
+      local found = change(cell, policy, costs[at + i], receipts, 3 * (at + i))
       answer(cell, policy, found ~= false, policy.algorithm.delay and 0)
     end
   end

@@ -10,7 +10,5 @@ if value then
   if asked > 315360000000 or last > 315360000000 or (blocked_until == 0) ~= (asked == 0) or strikes + asked == 0 then break end
   amount, detail = now < since + window and strikes or 0, 0
 else
-  -- Nothing is written here, so no write would reveal another type.
-  if is_new and redis_call('EXISTS', key) == 1 then break end
-  amount, detail, is_new = 0, 0, false
+  amount, detail = 0, 0
 end

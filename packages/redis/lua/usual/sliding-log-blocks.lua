@@ -5,12 +5,11 @@
 local TIME_SPAN, HALF_SPAN = 1099511627776, 549755813888
 local tail = redis.pcall('LINDEX', key, '-1')
 if type(tail) ~= 'string' then break end
-local stamp, dead_until, resolution = now, now - window, setting or 1
-local beyond = now % resolution
-if beyond > 0 then stamp = now - beyond + resolution end
+local dead_until, resolution = now - window, setting or 1
+local stamp = now + -now % resolution
 local version, length = tail:byte(1), #tail
 -- include parts/block-layout
-if (version ~= 1 and version ~= 2) or length <= header_size or (length - header_size) % size ~= 0 or limit >= span / 2 then break end
+if (version ~= 1 and version ~= 2) or length <= size or length % size ~= 0 or limit >= span / 2 then break end
 local _, incarnation = unpack_struct(header, tail)
 local last, last_total = unpack_struct(entry, tail, length - size + 1)
 -- A last time that has expired or is after now is unusual.
@@ -18,26 +17,20 @@ local last_age = (stamp - last) % TIME_SPAN
 if incarnation > 0 or last_age >= stamp - dead_until then break end
 
 local head = redis_call('LINDEX', key, '0')
-if #head <= header_size or (#head - header_size) % size ~= 0 or head:byte(1) ~= version then break end
+if #head <= size or #head % size ~= 0 or head:byte(1) ~= version then break end
 if (unpack_struct(entry, head, #head - size + 1) - dead_until - 1) % TIME_SPAN >= HALF_SPAN then
   head, extra = redis_call('LINDEX', key, '1'), true
-  if not head or #head <= header_size or (#head - header_size) % size ~= 0 or head:byte(1) ~= version then break end
+  if not head or #head <= size or #head % size ~= 0 or head:byte(1) ~= version then break end
   if (unpack_struct(entry, head, #head - size + 1) - dead_until - 1) % TIME_SPAN >= HALF_SPAN then break end
 end
 -- The first live unit, its total, and the total before it.
-local low, high = 0, (#head - header_size) / size - 1
+local low, high = 0, #head / size - 2
 while low < high do
   local middle = (low + high - (low + high) % 2) / 2
-  local time = unpack_struct(entry, head, header_size + 1 + middle * size)
+  local time = unpack_struct(entry, head, 1 + (middle + 1) * size)
   if (time - dead_until - 1) % TIME_SPAN >= HALF_SPAN then low = middle + 1 else high = middle end
 end
-local first, total, base
-if low == 0 then
-  _, _, base = unpack_struct(header, head)
-  first, total = unpack_struct(entry, head, header_size + 1)
-else
-  _, base, first, total = unpack_struct(two, head, header_size + 1 + (low - 1) * size)
-end
+local base, first, total = unpack_struct(both, head, 6 + low * size)
 local used = (last_total - base) % span + units
 -- An entry whose units were all given back is unusual.
 if total == base then break end

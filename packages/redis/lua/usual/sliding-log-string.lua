@@ -3,12 +3,8 @@
 -- setting: the resolution in ms; 1 if absent.
 -- include parts/read-string
 local VERSION, HEADER, HEADER_SIZE, MAX_UNITS, SHORT_WINDOW = 3, '<I5I6', 11, 512, 4194304
-local stamp, dead_until, resolution = now, now - window, 1
-if setting and setting > 1 then
-  local beyond = now % setting
-  resolution = setting
-  if beyond > 0 then stamp = now - beyond + setting end
-end
+local dead_until, resolution = now - window, setting or 1
+local stamp = now + -now % resolution
 local entry, four, size, max_offset = '<I3B', '<I3xI3xI3xI3', 4, 16777215
 if window > SHORT_WINDOW then entry, four, size, max_offset = '<I4B', '<I4xI4xI4xI4', 5, 4294967295 end
 local is_live, is_ttl_due = false, true

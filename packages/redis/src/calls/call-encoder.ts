@@ -22,9 +22,6 @@ export interface Plan {
   readonly script: Script
   /** The fields of the policies that the script reads. */
   readonly fields: readonly string[]
-  /** The same for a single request of one policy, decided by the server's clock. */
-  readonly loneFields: readonly string[]
-  readonly width: number
   /** True if the keys of grants follow the keys. */
   readonly hasGrants: boolean
 }
@@ -139,20 +136,20 @@ export class CallEncoder {
     const senderKey = plan ? undefined : this.#senderKeyFor(asks)
     if (senderKey !== undefined) args.push(senderKey)
     args[1] = String(args.length - 2)
-    const [only] = asks
-    const isLone = grant !== undefined || (plan?.width === 1 && asks.length === 1)
+    const isLone = grant !== undefined || (plan?.policies.length === 1 && asks.length === 1)
     if (grant) {
       args.push(grantCall(grant))
       if (clock !== '') args.push(callId, clock)
     } else if (!plan) {
       const own = { apart, number: senderKey === undefined ? undefined : this.#number }
       args.push(callId, clock, generalCall(asks, nowMs(), own))
-    } else if (isLone && only) pushLone(args, plan, { ask: only, stamp: [callId, clock] })
-    else {
-      // Arguments of `lua/usual-one.lua` for several keys, or of `lua/usual-list.lua`.
-      const repeats = new Set(args.slice(2, 2 + keyCount)).size < keyCount
-      args.push(...plan.fields, callId, clock, repeats ? '1' : '0')
-      if (!asks.every(costsOne)) for (const ask of asks) pushCosts(args, ask)
+    } else {
+      const allCostOne = asks.every(costsOne)
+      const repeats = keyCount > 1 && new Set(args.slice(2, 2 + keyCount)).size < keyCount
+      args.push(...plan.fields)
+      // With the server's clock, a single request of cost 1 needs only the policy.
+      if (!isLone || !allCostOne || clock !== '') args.push(callId, clock, repeats ? '1' : '0')
+      if (!allCostOne) for (const ask of asks) pushCosts(args, ask)
     }
     if (untilMs !== undefined) args.push(untilMs)
     return { script, args, echo: isLone ? '' : callId }
@@ -174,13 +171,13 @@ export class CallEncoder {
       modules.push(usual)
     }
     const script = scripts.usual(modules)
-    if (!script) return undefined
-    const width = checks.length
     const policies = checks.map(({ policy }) => policy)
+    // Otherwise a key may occur twice in a request.
+    const areDistinct = new Set(policies.map(({ id }) => id)).size === checks.length
+    if (!script || !areDistinct) return undefined
     const hasGrants = modules.some((module) => module.hasGrants)
     const fields = checks.flatMap(usualFields)
-    const loneFields = fields[2] === '' ? fields.slice(0, 2) : fields
-    return { policies, script, fields, loneFields, width, hasGrants }
+    return { policies, script, fields, hasGrants }
   }
 }
 
@@ -200,25 +197,6 @@ function branchOf(branches: Branch[], { policy, limit }: Check): Branch {
   const branch = { policy, limit, plan: null, longer: [] }
   branches.push(branch)
   return branch
-}
-
-type CallStamp = readonly [callId: string, clock: string]
-
-/** With the server's clock, a request of cost 1 needs only the policy. */
-function pushLone(
-  args: string[],
-  { fields, loneFields }: Plan,
-  { ask, stamp }: { ask: QueuedRequest; stamp: CallStamp },
-): void {
-  const lease = ask.op === 'consume' ? undefined : leaseSetting(ask)
-  const hasCost = lease === undefined && !costsOne(ask)
-  const hasStamp = hasCost || stamp[1] !== ''
-  if (hasStamp || lease !== undefined) {
-    const [limit = '', windowMs = '', setting = ''] = fields
-    args.push(limit, windowMs, lease ?? setting)
-    if (hasStamp) args.push(...stamp)
-    if (hasCost) pushCosts(args, ask)
-  } else for (let i = 0; i < loneFields.length; i += 1) args.push(loneFields[i] ?? '')
 }
 
 /** Appends the cost of each key, negative for a charge; or the lease to release or renew. */

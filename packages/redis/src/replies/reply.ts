@@ -23,7 +23,7 @@ function failedCheck(reason: string): SluiceError {
 
 /**
  * Reads the replies of calls one after another, in the formats of `lua/decide.lua` and
- * `lua/usual-one.lua`. One reader serves all calls of a store.
+ * `lua/usual-call.lua`. One reader serves all calls of a store.
  */
 export class ReplyReader implements TwinReading {
   /** Number of stored values that could not be read for the last reply, and counted as empty. */

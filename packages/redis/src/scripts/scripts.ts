@@ -1,9 +1,9 @@
 import { sha1 } from '@noble/hashes/legacy.js'
 import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js'
-import type { Check } from '@sluice/core'
+import type { Check, Counting } from '@sluice/core'
 import type { Encoding } from '../keys/key-encoder.ts'
 import * as lua from './generated/lua.ts'
-import { type AlgorithmFile, algorithmFiles, isShortLog, type UsualModule } from './usual-states.ts'
+import { isShortLog, type UsualModule } from './usual-states.ts'
 
 /** A Lua script with the SHA-1 by which the server knows it. */
 export interface Script {
@@ -33,14 +33,12 @@ export class Scripts {
 
   constructor(encoding: Encoding) {
     this.#encoding = encoding
-    this.general = scriptOf(lua.decide({ define: defineGeneral(algorithmFiles(encoding), false) }))
+    this.general = scriptOf(lua.decide({ define: defineGeneral(encoding, false) }))
   }
 
   /** Decides any call. The keys of the grants follow the keys. */
   get granting(): Script {
-    this.#granting ??= scriptOf(
-      lua.decide({ define: defineGeneral(algorithmFiles(this.#encoding), true) }),
-    )
+    this.#granting ??= scriptOf(lua.decide({ define: defineGeneral(this.#encoding, true) }))
     return this.#granting
   }
 
@@ -80,17 +78,17 @@ function idOf(list: readonly UsualModule[]): string {
 }
 
 function usualText(list: readonly UsualModule[]): string {
-  const [first] = list
   const hasGrants = list.some((one) => one.hasGrants)
-  const holes = {
-    ...generalHoles(list, hasGrants),
-    countsDenied: list.some(({ countsDenied }) => countsDenied),
-    readsStrings: list.some(({ file }) => lua.stringModules.has(file)),
-  }
+  const countsDenied = list.some((one) => one.countsDenied)
   const modules = list.map(({ file }) => lua.usual[file])
-  if (first && list.length === 1)
-    return lua.usualOne({ ...holes, hasGrants, decide: lua.usual[first.file]('') })
-  return lua.usualList({ ...holes, width: list.length, modules })
+  const [decide, ...others] = modules
+  const isOne = decide && others.length === 0
+  return lua.usualCall({
+    ...generalHoles(list, hasGrants),
+    ...{ hasGrants, countsDenied, modules, width: list.length },
+    readsStrings: list.some(({ file }) => lua.stringModules.has(file)),
+    lone: isOne ? lua.usualOne({ hasGrants, countsDenied, decide: decide('') }) : '',
+  })
 }
 
 function grantText(file: UsualModule['file']): string {
@@ -101,22 +99,29 @@ function grantText(file: UsualModule['file']): string {
 /** Returns what decides these policies in any state. */
 function generalHoles(list: readonly UsualModule[], hasGrants: boolean) {
   // Only the packed encoding has usual states.
-  const names = list.map(({ algorithm }) => algorithm)
-  const files = algorithmFiles('packed', names)
-  return { define: defineGeneral(files, hasGrants), policies: list.map(luaPolicy).join() }
+  return { define: defineGeneral('packed', hasGrants), policies: list.map(luaPolicy).join() }
 }
 
-/** Returns the traits of a policy, for the full algorithms, as a Lua table. */
-function luaPolicy({ file, algorithm, countsDenied }: UsualModule): string {
+/** Returns a policy for the full algorithms, as a Lua table of the variables of its module. */
+function luaPolicy(
+  { file, algorithm, countsDenied }: UsualModule,
+  place: number,
+  { length }: readonly UsualModule[],
+): string {
   const isShort = file === 'sliding-log-string'
-  return `{ algorithm = '${algorithm}', count_denied = ${countsDenied}, is_short = ${isShort} }`
+  const s = lua.suffixOf(place + 1, length)
+  const terms = `limit = limit${s}, window = window${s}, setting = setting${s}`
+  return `{ algorithm = '${algorithm}', count_denied = ${countsDenied}, is_short = ${isShort}, ${terms} }`
 }
 
 /** Returns the Lua function that can decide any request. */
-function defineGeneral(files: readonly AlgorithmFile[], hasGrants: boolean): string {
-  const all = hasGrants ? [...files, 'granted-log' as const] : files
+function defineGeneral(encoding: Encoding, hasGrants: boolean): string {
+  const isLeftOut = (name: string) =>
+    name === (encoding === 'packed' ? 'sliding-log-sorted-set' : 'sliding-log-packed') ||
+    (name === 'granted-log' && !hasGrants)
+  const files = Object.entries(lua.algorithms satisfies Readonly<Record<Counting, string>>)
   return lua.prelude({
-    algorithms: all.map((name) => lua.algorithms[name]).join('\n'),
+    algorithms: files.flatMap(([name, text]) => (isLeftOut(name) ? [] : text)).join('\n'),
     grants: hasGrants ? lua.grants : '',
   })
 }

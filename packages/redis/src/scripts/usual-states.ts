@@ -1,11 +1,8 @@
-import { algorithmNames, type Check, type Counting } from '@sluice/core'
+import type { Check, Counting } from '@sluice/core'
 import { algorithmOf } from '@sluice/core/backend'
 import type { Encoding } from '../keys/key-encoder.ts'
 import type { QueuedRequest } from '../model/queued-request.ts'
-import { type algorithms, usual } from './generated/lua.ts'
-
-/** A file of `lua/algorithms/`. */
-export type AlgorithmFile = keyof typeof algorithms
+import { usual } from './generated/lua.ts'
 
 /**
  * A module in `lua/usual/`, which decides keys in a usual state: absent, live, full or expired, in
@@ -43,74 +40,37 @@ export function luaSetting(check: Check, now = 0): number | string | undefined {
   return algorithmOf(check.policy).luaSetting?.(check, now)
 }
 
-/** A Lua twin that needs more than the file and module with its name. */
-interface LuaTwin {
-  /** Files in `lua/algorithms/`, in dependency order. */
-  files(encoding: Encoding): readonly AlgorithmFile[]
-  /** The module for the usual states; `undefined` if the full algorithm must decide. */
-  moduleOf(check: Check, settings: StoreSettings): ModuleFile | undefined
+type ModuleOf = (check: Check, settings: StoreSettings) => ModuleFile | undefined
+
+const moduleOfLog: ModuleOf = (check, { encoding }) => {
+  if (encoding !== 'packed') return undefined
+  return isShortLog(check) ? 'sliding-log-string' : 'sliding-log-blocks'
 }
 
-const log: LuaTwin = {
-  files: (encoding) => [
-    'sliding-log',
-    ...(encoding === 'packed'
-      ? (['sliding-log-string', 'sliding-log-blocks', 'sliding-log-packed'] as const)
-      : (['sliding-log-sorted-set'] as const)),
-  ],
-  moduleOf(check, { encoding }) {
-    if (encoding !== 'packed') return undefined
-    return isShortLog(check) ? 'sliding-log-string' : 'sliding-log-blocks'
-  },
-}
+// With another clock, every call sets the TTL.
+const moduleOfBucket: ModuleOf = ({ limit }, { isServerClock }) =>
+  isServerClock && limit > 0 ? 'token-bucket' : undefined
 
-function bucket(...files: readonly AlgorithmFile[]): LuaTwin {
-  return {
-    files: () => files,
-    // With another clock, every call sets the TTL.
-    moduleOf: ({ limit }, { isServerClock }) =>
-      isServerClock && limit > 0 ? 'token-bucket' : undefined,
-  }
-}
-
-const luaTwins: { readonly [name in Counting]?: LuaTwin } = {
-  // Only scripts for grants need another file.
-  'granted-log': log,
-  'sliding-log': log,
-  'fixed-window': {
-    files: () => ['fixed-window'],
-    // A calendar setting changes over time, but a plan does not.
-    moduleOf: ({ policy }) => (policy.calendar ? undefined : 'fixed-window'),
-  },
-  'token-bucket': bucket('token-bucket'),
-  'leaky-bucket': bucket('token-bucket', 'leaky-bucket'),
-}
-
-/** Rejects file names that `npm run build:lua` did not generate. */
-function twinOf(name: Counting & AlgorithmFile): LuaTwin {
-  const own = isModule(name) ? name : undefined
-  return luaTwins[name] ?? { files: () => [name], moduleOf: () => own }
+/** Others have the module with their name, if there is one. */
+const modulesOf: { readonly [name in Counting]?: ModuleOf } = {
+  'granted-log': moduleOfLog,
+  'sliding-log': moduleOfLog,
+  // A calendar setting changes over time, but a plan does not.
+  'fixed-window': ({ policy }) => (policy.calendar ? undefined : 'fixed-window'),
+  'token-bucket': moduleOfBucket,
+  'leaky-bucket': moduleOfBucket,
 }
 
 function isModule(name: string): name is ModuleFile {
   return Object.hasOwn(usual, name)
 }
 
-/**
- * Returns the files in `lua/algorithms/`, without duplicates.
- * @param names algorithms that the script may meet @default all
- */
-export function algorithmFiles(
-  encoding: Encoding,
-  names: readonly Counting[] = [...algorithmNames, 'penalty'],
-): readonly AlgorithmFile[] {
-  return [...new Set(names.flatMap((name) => twinOf(name).files(encoding)))]
-}
-
 /** Returns the module for the usual states of a check's key; `undefined` if there is none. */
 export function usualOf(check: Check, settings: StoreSettings): UsualModule | undefined {
   const { counting, countDenied } = check.policy
-  const file = twinOf(counting).moduleOf(check, settings)
+  const own = isModule(counting) ? counting : undefined
+  const moduleOf = modulesOf[counting]
+  const file = moduleOf ? moduleOf(check, settings) : own
   const traits = {
     algorithm: counting,
     countsDenied: countDenied,

@@ -3,8 +3,10 @@
 /** A module that decides a key in a usual state. Its variables end in a suffix. */
 export type Module = (suffix: string) => string
 
+export const suffixOf = (n: number, length: number): string => (length > 1 ? '_' + n : '')
+
 const each = (modules: readonly Module[], text: (n: number, suffix: string, decide: Module) => string): string =>
-  modules.map((decide, i) => text(i + 1, `_${i + 1}`, decide)).join('\n')
+  modules.map((decide, i) => text(i + 1, suffixOf(i + 1, modules.length), decide)).join('\n')
 
 export const deadline = `local deadline_ms, clock = table.remove(ARGV) + 0, redis.call('TIME')
 if not (clock[1] * 1000 + clock[2] / 1000 < deadline_ms) then
@@ -16,7 +18,7 @@ for i = 1, #policies do
 local cell, policy, units, has_recorded = cells[i], policies[i], 0, false
 local algorithm = policy.algorithm
 if algorithm.settle then
-units, has_recorded = algorithm.settle(cell, policy, receipts[at + i], cost_at(costs, at + i))
+units, has_recorded = algorithm.settle(cell, policy, receipts[at + i], costs[at + i])
 end
 local amount, detail = algorithm.report(cell, policy)
 reply[#reply + 1] = {
@@ -58,8 +60,7 @@ local found, members = redis.call('HGETALL', KEYS[1]), {}
 for i = 1, #found, 2 do
 local expires, text = string.match(found[i + 1], '^(%d+) (.*)$')
 if expires and tonumber(expires) > now then
-members[#members + 1] = found[i]
-members[#members + 1] = text
+members[#members + 1], members[#members + 2] = found[i], text
 else
 redis.call('HDEL', KEYS[1], found[i])
 end
@@ -87,13 +88,11 @@ return amount > 9007199254740900 and string.format('%.0f', amount) or amount
 end
 local function report_of(allowed, amount, detail)
 local denied = not allowed
-local report
+local report = amount * 134217728 + detail
 if amount >= 67108863 or detail >= 134217728 then
 report = { denied and 0 or 1, amount > 9007199254740900 and string.format('%.0f', amount) or amount, detail, 0 }
 elseif denied then
-report = -1 - (amount * 134217728 + detail)
-else
-report = amount * 134217728 + detail
+report = -1 - report
 end
 return report
 end
@@ -168,10 +167,6 @@ local function fits(cell, policy, cost)
 return policy.limit > 0 and (cost == 0 or policy.algorithm.fits(cell, policy) >= cost)
 end
 local function leaves_trace(policy, cost) return cost > 0 and policy.limit > 0 end
-local function cost_at(costs, i)
-if costs then return costs[i] end
-return 1
-end
 local function answer(cell, policy, allowed, explicit_ms, had_room)
 local amount, detail, ahead_ms = policy.algorithm.report(cell, policy)
 if ahead_ms == 0 then ahead_ms = nil end
@@ -185,11 +180,11 @@ local rooms = {}
 local function consume(policies, costs, at, may_take)
 local allowed = true
 for i = 1, #policies do
-rooms[i] = fits(cells[i], policies[i], cost_at(costs, at + i))
+rooms[i] = fits(cells[i], policies[i], costs[at + i])
 allowed = allowed and rooms[i]
 end
 for i = 1, #policies do
-local cell, policy, cost = cells[i], policies[i], cost_at(costs, at + i)
+local cell, policy, cost = cells[i], policies[i], costs[at + i]
 local algorithm, explicit_ms, had_room = policy.algorithm, nil, false
 if allowed then
 if algorithm.delay then explicit_ms = cost > 0 and algorithm.delay(cell, policy) or 0 end
@@ -210,7 +205,7 @@ local function each(change)
 return function(policies, costs, at, receipts)
 for i = 1, #policies do
 local cell, policy = cells[i], policies[i]
-local found = change(cell, policy, cost_at(costs, at + i), receipts, 3 * (at + i))
+local found = change(cell, policy, costs[at + i], receipts, 3 * (at + i))
 answer(cell, policy, found ~= false, policy.algorithm.delay and 0)
 end
 end
@@ -297,48 +292,36 @@ ${define}
 local call = cjson.decode(ARGV[3])
 local reply = { call_text, now }
 local decide_request, unreadable_values = define_general(reply)
+local function each_costs(number)
+return setmetatable({}, { __index = function() return number end })
+end
 for _, policy in ipairs(call.policies) do policy.apart = call.apart end
-local first_key, is_repeat, nothing = 0, false, nil
+local first_key, is_repeat = 0, false
 if call.number then
 local sender = KEYS[#KEYS]
 is_repeat = call.number <= tonumber(redis_call('GET', sender) or 0)
-if is_repeat then nothing = setmetatable({}, { __index = function() return 0 end })
-else redis_call('SET', sender, string.format('%.0f', call.number), 'PX', 3600000) end
+if not is_repeat then redis_call('SET', sender, string.format('%.0f', call.number), 'PX', 3600000) end
 end
 for _, group in ipairs(call.groups) do
-if is_repeat and group.op == 'refund' then group.op, group.costs = 'charge', nothing end
-local policies = {}
+if is_repeat and group.op == 'refund' then group.op, group.costs = 'charge', each_costs(0) end
+local policies, costs = {}, group.costs or each_costs(1)
 for i, number in ipairs(group.policies) do policies[i] = call.policies[number] end
 for number = 0, group.requests - 1 do
-decide_request(group.op, policies, first_key, group.costs, number * #policies, group.receipts)
+decide_request(group.op, policies, first_key, costs, number * #policies, group.receipts)
 first_key = first_key + #policies
 end
 end
 if unreadable_values() > 0 then reply[#reply + 1] = unreadable_values() end
 return reply`
 
-export const usualOne = ({ countsDenied, decide, define, hasGrants, policies, readsStrings }: { readonly countsDenied: boolean; readonly decide: string; readonly define: string; readonly hasGrants: boolean; readonly policies: string; readonly readsStrings: boolean }): string => `local keys, argv = KEYS, ARGV
-local key, limit, window, setting, call_text, caller_ms = keys[1], argv[1] + 0, argv[2] + 0, argv[3], argv[4], argv[5]
-if setting then setting = setting ~= '' and (tonumber(setting) or setting) or nil end
-local redis_call, pack, unpack_struct = redis.call, struct.pack, struct.unpack
-local lease_count, lease_window, lease_end, after_now = 0, nil, nil, nil
-local now, server_micros, ttl_parts, ttl_margin = caller_ms, nil, 2, 10000
-if not now or now == '' then
-local time = redis_call('TIME')
-server_micros, ttl_parts, ttl_margin = time[2] + 0, 4, 1000
-now = time[1] * 1000 + (server_micros - server_micros % 1000) / 1000
-else
-now = now + 0
+export const usualOne = ({ countsDenied, decide, hasGrants }: { readonly countsDenied: boolean; readonly decide: string; readonly hasGrants: boolean }): string => `if is_alone then
+local amount, detail, denied, write, where, data, ttl, extra
+cost = argv[7]
+if cost then
+units, is_charge = tonumber(cost), false
+if not units then setting, units = cost, cost:find(':', 1, true) and 1 or 0
+elseif units < 0 then units, is_charge = -units, true end
 end
-local values, value_index, units, is_charge = nil, 1, 1, false
-local key_count = ${hasGrants} and #keys / 2 or #keys
-local is_alone = key_count == 1
-if is_alone then
-if argv[6] then
-units = argv[6] + 0
-if units < 0 then units, is_charge = -units, true end
-end
-local amount, detail, denied, write, where, data, ttl, extra, is_new
 if units > 0 then repeat
 if ${hasGrants} and redis_call('EXISTS', key .. '~') == 1 then break end
 ${decide}
@@ -352,90 +335,15 @@ elseif where then redis_call(write, key, where, data) else redis_call(write, key
 if extra == true then redis_call('LPOP', key) end
 if ttl then redis_call('PEXPIRE', key, ttl + ttl_margin) end
 end
-local report
+local report = amount * 134217728 + detail
 if amount >= 67108863 or detail >= 134217728 then
 report = { denied and 0 or 1, amount > 9007199254740900 and string.format('%.0f', amount) or amount, detail, 0 }
 elseif denied then
-report = -1 - (amount * 134217728 + detail)
-else
-report = amount * 134217728 + detail
+report = -1 - report
 end
 return { report, now }
 end
-end
-local size, costs, policy_setting = key_count, nil, setting
-if argv[7] then
-costs = {}
-for i = 7, #argv do costs[i - 6] = tonumber(argv[i]) or argv[i] end
-end
-local fields, reply = nil, { call_text or '', now }
-local decide_request, unreadable_values, policies
-local repeats, values_before, values_end = not is_alone and argv[6] == '1', 0, 0
-for number = 1, size do
-if ${readsStrings} and number > values_end and not repeats then
-values_before, values_end = values_end, number + 255
-if values_end > size then values_end = size end
-values = redis_call('MGET', unpack(keys, number, values_end))
-end
-local amount, detail, denied, write, where, data, ttl, extra, is_new
-value_index, key = number - values_before, keys[number]
-if costs then
-units, setting, is_charge = costs[number], policy_setting, false
-if type(units) == 'string' then
-setting, units = units, units:find(':', 1, true) and 1
-elseif units < 0 then
-units, is_charge = -units, true
-end
-end
-if units and units > 0 and not is_alone then repeat
-if ${hasGrants} and redis_call('EXISTS', key .. '~') == 1 then break end
-${decide}
-until true end
-if is_new and amount then
-if redis_call('SET', key, data, 'NX', 'PX', ttl + ttl_margin) then write = nil else amount = nil end
-end
-if not amount or denied and (${countsDenied} or is_charge) then
-fields = { limit, window, setting }
-if not decide_request then
-${define}
-decide_request, unreadable_values = define_general(reply)
-policies = { ${policies} }
-for i = 1, #policies do
-local policy = policies[i]
-policy.limit, policy.window, policy.setting = fields[3 * i - 2], fields[3 * i - 1], fields[3 * i]
-end
-end
-local sign, lease, lease_units = tostring(setting):match('^([-+])(%d+):(%d+)$')
-if sign then
-local operation = sign == '+' and 'renew' or 'release'
-decide_request(operation, policies, number - 1, { lease_units + 0 }, 0, { lease + 0, 0, 0 })
-else
-decide_request(is_charge and 'charge' or 'consume', policies, number - 1, { units }, 0)
-end
-else
-if write == 'SET' then
-redis_call('SET', key, data, 'PX', ttl + ttl_margin)
-elseif write then
-if write == 'ZADD' then redis_call(write, key, where, '#', extra, data)
-elseif where then redis_call(write, key, where, data) else redis_call(write, key, data) end
-if extra == true then redis_call('LPOP', key) end
-if ttl then redis_call('PEXPIRE', key, ttl + ttl_margin) end
-end
-local report
-if amount >= 67108863 or detail >= 134217728 then
-report = { denied and 0 or 1, amount > 9007199254740900 and string.format('%.0f', amount) or amount, detail, 0 }
-elseif denied then
-report = -1 - (amount * 134217728 + detail)
-else
-report = amount * 134217728 + detail
-end
-reply[number + 2] = report
-end
-end
-local unreadable = unreadable_values and unreadable_values() or 0
-if is_alone then return { reply[3], now, unreadable } end
-if unreadable > 0 then reply[size + 3] = unreadable end
-return reply`
+end`
 
 export const usualGrant = ({ decide, define, policies }: { readonly decide: string; readonly define: string; readonly policies: string }): string => `local call_text, caller_ms = ARGV[2], ARGV[3]
 local redis_call, pack, unpack_struct = redis.call, struct.pack, struct.unpack
@@ -487,7 +395,7 @@ left, held = left + 3, held + units
 end
 end
 for i = #grants, left, -1 do grants[i] = nil end
-local units, values, amount, detail, denied, write, where, data, ttl, extra, is_new, value_index = recorded
+local units, values, amount, detail, denied, write, where, data, ttl, extra, value_index = recorded
 repeat
 ${decide}
 until true
@@ -535,12 +443,11 @@ until true
 local reply = { '', now }
 ${define}
 local decide_request, unreadable_values = define_general(reply)
-local policies = { ${policies} }
-policies[1].limit, policies[1].window, policies[1].setting = limit, window, setting
-decide_request('grant', policies, 0, { wanted }, 0, { terms })
+decide_request('grant', { ${policies} }, 0, { wanted }, 0, { terms })
 return { reply[3], now, unreadable_values() }`
 
-export const usualList = ({ define, modules, policies, readsStrings, width }: { readonly define: string; readonly modules: readonly Module[]; readonly policies: string; readonly readsStrings: boolean; readonly width: number }): string => `local caller_ms = ARGV[3 * ${width} + 2]
+export const usualCall = ({ countsDenied, define, hasGrants, lone, modules, policies, readsStrings, width }: { readonly countsDenied: boolean; readonly define: string; readonly hasGrants: boolean; readonly lone: string; readonly modules: readonly Module[]; readonly policies: string; readonly readsStrings: boolean; readonly width: number }): string => `local keys, argv = KEYS, ARGV
+local key, call_text, caller_ms = keys[1], argv[3 * ${width} + 1], argv[3 * ${width} + 2]
 local redis_call, pack, unpack_struct = redis.call, struct.pack, struct.unpack
 local lease_count, lease_window, lease_end, after_now = 0, nil, nil, nil
 local now, server_micros, ttl_parts, ttl_margin = caller_ms, nil, 2, 10000
@@ -551,45 +458,34 @@ now = time[1] * 1000 + (server_micros - server_micros % 1000) / 1000
 else
 now = now + 0
 end
-local call_text, repeats, costs = ARGV[3 * ${width} + 1], ARGV[3 * ${width} + 3] == '1', nil
-${each(modules, (n, suffix, decide) => `local limit${suffix}, window${suffix}, setting${suffix} = ARGV[3 * ${n} - 2] + 0, ARGV[3 * ${n} - 1] + 0, ARGV[3 * ${n}]
+local key_count = ${hasGrants} and #keys / 2 or #keys
+local is_alone, values, value_index, units, cost, is_charge = key_count == 1, nil, 1, 1, nil, false
+${each(modules, (n, suffix, decide) => `local limit${suffix}, window${suffix}, setting${suffix} = argv[3 * ${n} - 2] + 0, argv[3 * ${n} - 1] + 0, argv[3 * ${n}]
 setting${suffix} = setting${suffix} ~= '' and (tonumber(setting${suffix}) or setting${suffix}) or nil`)}
-if ARGV[4 + 3 * ${width}] then
-costs = {}
-for i = 1, #KEYS do costs[i] = tonumber(ARGV[3 + 3 * ${width} + i]) end
-end
-local keys, reply, size, values, values_before, values_end = KEYS, { call_text, now }, 2, nil, 0, 0
-local decide_request, unreadable_values, policies
-for request_start = 0, #keys - ${width}, ${width} do
+${lone}
+local reply, repeats, values_before, values_end = { call_text or '', now }, argv[3 * ${width} + 3] == '1', 0, 0
+local decide_request, unreadable_values, policies, costs
+for request_start = 0, key_count - ${width}, ${width} do
+local is_usual = false
+if not is_alone then repeat
 if ${readsStrings} and request_start >= values_end and not repeats then
 values_before, values_end = request_start, request_start + (256 - 256 % ${width})
-if values_end > #keys then values_end = #keys end
+if values_end > key_count then values_end = key_count end
 values = redis_call('MGET', unpack(keys, request_start + 1, values_end))
 end
-local is_usual, is_foreign, is_second = false, false, false
-if repeats then
-for i = request_start + 2, request_start + ${width} do
-for j = request_start + 1, i - 1 do is_second = is_second or keys[i] == keys[j] end
+value_index = request_start - values_before
+${each(modules, (n, suffix, decide) => `local key${suffix}, setting${suffix}, amount${suffix}, detail${suffix}, denied${suffix}, write${suffix}, where${suffix}, data${suffix}, ttl${suffix}, extra${suffix} = keys[request_start + ${n}], setting${suffix}
+value_index, cost = value_index + 1, argv[3 * ${width} + 3 + request_start + ${n}]
+if cost then
+units, is_charge = tonumber(cost), false
+if not units then setting${suffix}, units = cost, cost:find(':', 1, true) and 1 or 0
+elseif units < 0 then units, is_charge = -units, true end
 end
-end
-repeat
-if is_second then break end
-local units, value_index = 1, request_start - values_before
-${each(modules, (n, suffix, decide) => `local key${suffix}, amount${suffix}, detail${suffix}, denied${suffix}, write${suffix}, where${suffix}, data${suffix}, ttl${suffix}, extra${suffix}, is_new${suffix} = keys[request_start + ${n}]
-value_index = value_index + 1
-if costs then units = costs[request_start + ${n}] or 0 end
 if units > 0 then repeat
+if ${hasGrants} and redis_call('EXISTS', key${suffix} .. '~') == 1 then break end
 ${decide(suffix)}
 until true end
-if denied${suffix} or not amount${suffix} then break end`)}
-${each(modules, (n, suffix, decide) => `if is_new${suffix} and not is_foreign then
-is_foreign = not redis_call('SET', key${suffix}, data${suffix}, 'NX', 'PX', ttl${suffix} + ttl_margin)
-if not is_foreign then write${suffix} = nil end
-end`)}
-if is_foreign then
-${each(modules, (n, suffix, decide) => `if is_new${suffix} and not write${suffix} then redis_call('DEL', key${suffix}) end`)}
-break
-end
+if not amount${suffix} or denied${suffix} and (${width} > 1 or ${countsDenied} or is_charge) then break end`)}
 is_usual = true
 ${each(modules, (n, suffix, decide) => `if write${suffix} == 'SET' then
 redis_call('SET', key${suffix}, data${suffix}, 'PX', ttl${suffix} + ttl_margin)
@@ -599,33 +495,37 @@ elseif where${suffix} then redis_call(write${suffix}, key${suffix}, where${suffi
 if extra${suffix} == true then redis_call('LPOP', key${suffix}) end
 if ttl${suffix} then redis_call('PEXPIRE', key${suffix}, ttl${suffix} + ttl_margin) end
 end
-local report
+local report = amount${suffix} * 134217728 + detail${suffix}
 if amount${suffix} >= 67108863 or detail${suffix} >= 134217728 then
 report = { denied${suffix} and 0 or 1, amount${suffix} > 9007199254740900 and string.format('%.0f', amount${suffix}) or amount${suffix}, detail${suffix}, 0 }
 elseif denied${suffix} then
-report = -1 - (amount${suffix} * 134217728 + detail${suffix})
-else
-report = amount${suffix} * 134217728 + detail${suffix}
+report = -1 - report
 end
-reply[size + ${n}] = report`)}
-until true
+reply[request_start + 2 + ${n}] = report`)}
+until true end
 if not is_usual then
-local fields = {}
-${each(modules, (n, suffix, decide) => `fields[3 * ${n} - 2], fields[3 * ${n} - 1], fields[3 * ${n}] = limit${suffix}, window${suffix}, setting${suffix}`)}
 if not decide_request then
 ${define}
 decide_request, unreadable_values = define_general(reply)
-policies = { ${policies} }
-for i = 1, #policies do
-local policy = policies[i]
-policy.limit, policy.window, policy.setting = fields[3 * i - 2], fields[3 * i - 1], fields[3 * i]
+policies, costs = { ${policies} }, {}
+for i = 1, key_count do
+local amount = (argv[3 * ${width} + 3 + i] or '1'):gsub('^%-', '')
+costs[i] = tonumber(amount) or amount
 end
 end
-decide_request('consume', policies, request_start, costs, request_start)
+local operation, sign, lease, lease_units = 'consume', (cost or ''):match('^([-+])(%d+):(%d+)$')
+if sign then
+operation = sign == '+' and 'renew' or 'release'
+decide_request(operation, policies, request_start, { lease_units + 0 }, 0, { lease + 0, 0, 0 })
+else
+if is_charge then operation = 'charge' end
+decide_request(operation, policies, request_start, costs, request_start)
 end
-size = size + ${width}
 end
-if unreadable_values and unreadable_values() > 0 then reply[size + 1] = unreadable_values() end
+end
+local unreadable = unreadable_values and unreadable_values() or 0
+if is_alone then return { reply[3], now, unreadable } end
+if unreadable > 0 then reply[#reply + 1] = unreadable end
 return reply`
 
 export const algorithms = {
@@ -954,16 +854,13 @@ end`,
 'penalty': `define['penalty'] = function()
 local VERSION, FORMAT, LENGTH = 1, '<BI6I4I6I6I6', 29
 local LONGEST = 315360000000
-local function is_sound(strikes, blocked_until, asked, last)
-return asked <= LONGEST and last <= LONGEST and (blocked_until == 0) == (asked == 0) and (strikes > 0 or asked > 0)
-end
 local penalty = { counts_only_denials = true }
 function penalty.load(cell, key)
 cell.since, cell.strikes, cell.blocked_until, cell.asked, cell.last = 0, 0, 0, 0, 0
 local value = read_string(cell, key, VERSION, LENGTH)
 if not value then return end
 local _, since, strikes, blocked_until, asked, last = unpack_struct(FORMAT, value)
-if not is_sound(strikes, blocked_until, asked, last) then return reject() end
+if asked > LONGEST or last > LONGEST or (blocked_until == 0) ~= (asked == 0) or strikes + asked == 0 then return reject() end
 cell.repaired = since > now or blocked_until > now + asked
 cell.since, cell.strikes = min(since, now), strikes
 cell.blocked_until, cell.asked, cell.last = min(blocked_until, now + asked), asked, last
@@ -1063,320 +960,223 @@ return sliding_counter
 end`,
 'sliding-log-blocks': `define['block-log'] = function()
 local block_log = {}
-local TIME_SPAN, HALF_SPAN = 1099511627776, 549755813888
+local TIME_SPAN = 1099511627776
+local LATEST = now + TIME_SPAN / 2
 local function form(version)
-local header, entry, two, header_size, size, full_size, span = '<BI4I3', '<I5I3', '<I5I3I5I3', 8, 8, 112, 16777216
+local header, entry, both, size, full_size, span = '<BI4I3', '<I5I3', '<I3I5I3', 8, 112, 16777216
 if version == 2 then
-header, entry, two, header_size, size, full_size, span = '<BI4I6', '<I5I6', '<I5I6I5I6', 11, 11, 121, 281474976710656
+header, entry, both, size, full_size, span = '<BI4I6', '<I5I6', '<I6I5I6', 11, 121, 281474976710656
 end
-return { version = version, header = header, entry = entry, header_size = header_size, entry_size = size, full_size = full_size, span = span }
+return { version = version, header = header, entry = entry, both = both, size = size, full_size = full_size, span = span }
 end
-local NARROW, WIDE = form(1), form(2)
-local FORMS = { NARROW, WIDE }
-local EPOCH = now - now % TIME_SPAN
+local FORMS = { form(1), form(2) }
+local function entries_in(form, block) return #block / form.size - 1 end
 local function form_of(block)
-local form = FORMS[block:byte(1)]
-if not form then return nil end
-local entries = (#block - form.header_size) / form.entry_size
-if entries < 1 or entries % 1 ~= 0 then return nil end
-return form
-end
-local function entries_in(form, block) return (#block - form.header_size) / form.entry_size end
-local function absolute(time)
-time = EPOCH + time
-if time - now >= HALF_SPAN then return time - TIME_SPAN end
-if now - time > HALF_SPAN then return time + TIME_SPAN end
-return time
+local form = FORMS[block:byte()]
+local entries = form and entries_in(form, block) or 0
+return entries >= 1 and entries % 1 == 0 and form
 end
 local function entry_in(form, block, i)
-local time, total = unpack_struct(form.entry, block, form.header_size + i * form.entry_size + 1)
-return absolute(time), total
+local before, time, total = unpack_struct(form.both, block, 6 + i * form.size)
+return LATEST - (LATEST - time) % TIME_SPAN, total, before
 end
-local function last_of(form, block)
-local time, total = unpack_struct(form.entry, block, #block - form.entry_size + 1)
-return absolute(time), total
-end
-local function total_before(form, block, i)
-if i > 0 then
-local _, total = entry_in(form, block, i - 1)
-return total
-end
-local _, _, before = unpack_struct(form.header, block)
-return before
-end
+local function last_of(form, block) return entry_in(form, block, #block / form.size - 2) end
 local function entry(form, time, total)
 return pack(form.entry, time % TIME_SPAN, total % form.span)
 end
+local function header(cell, before)
+return pack(cell.form.header, cell.form.version, cell.incarnation, before % cell.form.span)
+end
 local function count_of(cell)
-if not cell.count then cell.count = redis_call('LLEN', cell.key) end
+cell.count = cell.count or redis_call('LLEN', cell.key)
 return cell.count
 end
 local function block_at(cell, index)
 if index == 0 then return cell.head_block end
-if index == cell.count - 1 then return cell.tail_block end
+if index == count_of(cell) - 1 then return cell.tail_block end
 local block = redis_call('LINDEX', cell.key, index)
 if block and form_of(block) == cell.form then return block end
 if not cell.is_broken then reject() end
 cell.is_broken = true
 return cell.tail_block
 end
-local function is_after(_cell, time, _total, wanted) return time > wanted end
-local function reaches(cell, _time, total, wanted)
+local function is_after(_cell, wanted, time) return time > wanted end
+local function reaches(cell, wanted, _time, total)
 return (total - cell.base) % cell.form.span >= wanted
 end
-local function search_block(cell, block, from, found, wanted)
-local form = cell.form
-local to = entries_in(form, block) - 1
-while from < to do
-local middle = floor((from + to) / 2)
-local time, total = entry_in(form, block, middle)
-if found(cell, time, total, wanted) then to = middle else from = middle + 1 end
-end
-return from
-end
 local function search(cell, found, wanted)
-local form, last = cell.form, count_of(cell) - 1
-local low, high, step = cell.block, cell.block, 1
-local time, total = last_of(form, block_at(cell, high))
-while high < last and not found(cell, time, total, wanted) do
-low = high + 1
-high = min(high + step, last)
-step = step * 2
-time, total = last_of(form, block_at(cell, high))
+local form, low, high, step = cell.form, cell.block, cell.block, 1
+while not found(cell, wanted, last_of(form, block_at(cell, high))) and high < count_of(cell) - 1 do
+low, high, step = high + 1, min(high + step, cell.count - 1), step * 2
 end
 while low < high do
 local middle = floor((low + high) / 2)
-time, total = last_of(form, block_at(cell, middle))
-if found(cell, time, total, wanted) then high = middle else low = middle + 1 end
+if found(cell, wanted, last_of(form, block_at(cell, middle))) then high = middle else low = middle + 1 end
 end
 local block = block_at(cell, low)
-return low, search_block(cell, block, low == cell.block and cell.entry or 0, found, wanted), block
+local from, to = low == cell.block and cell.entry or 0, entries_in(form, block) - 1
+while from < to do
+local middle = floor((from + to) / 2)
+if found(cell, wanted, entry_in(form, block, middle)) then to = middle else from = middle + 1 end
 end
-local function measure(cell, policy)
-local form, block, i = cell.form, cell.head_block, 0
-cell.used, cell.block, cell.entry = 0, 0, 0
-if cell.last_time <= policy.dead_until then return end
-if last_of(form, block) > policy.dead_until then
-i = search_block(cell, block, 0, is_after, policy.dead_until)
-else
-cell.block, i, block = search(cell, is_after, policy.dead_until)
-end
-cell.entry = i
-local time, total = entry_in(form, block, i)
-cell.base = total_before(form, block, i)
-cell.used = (cell.last_total - cell.base) % form.span
-if cell.is_broken then cell.used = 0 end
-if cell.used == 0 then return end
-if total == cell.base then time = block_log.time_of(cell, policy, 1) end
-cell.first = min(time, policy.stamp)
-end
-function block_log.read(cell, key, policy)
-cell.layout, cell.is_broken = block_log, false
-local tail = redis.pcall('LINDEX', key, '-1')
-if not tail then
-cell.exists = false
-return true
-end
-if type(tail) ~= 'string' then return nil end
-local head = redis_call('LINDEX', key, '0')
-local form = form_of(tail)
-if not form or form_of(head) ~= form then return false end
-cell.form, cell.head_block, cell.tail_block = form, head, tail
-cell.count = head == tail and 1 or nil
-local _, incarnation = unpack_struct(form.header, tail)
-cell.incarnation = incarnation
-cell.last_time, cell.last_total = last_of(form, tail)
-measure(cell, policy)
-cell.repaired = cell.used > 0 and cell.last_time > policy.stamp
-return true
+return low, from, block
 end
 function block_log.time_of(cell, policy, k)
 local _, i, block = search(cell, reaches, k)
 return min((entry_in(cell.form, block, i)), policy.stamp)
 end
-local function header(cell, before)
-return pack(cell.form.header, cell.form.version, cell.incarnation, before % cell.form.span)
+local function measure(cell, policy, head, tail)
+cell.head_block, cell.tail_block = head, tail
+cell.count = head == tail and 1 or nil
+cell.last_time, cell.last_total = last_of(cell.form, tail)
+cell.used, cell.block, cell.entry = 0, 0, 0
+if cell.last_time <= policy.dead_until then return end
+local index, i, block = search(cell, is_after, policy.dead_until)
+local time, total, before = entry_in(cell.form, block, i)
+cell.block, cell.entry, cell.base = index, i, before
+cell.used = cell.is_broken and 0 or (cell.last_total - before) % cell.form.span
+if cell.used == 0 then return end
+if total == before then time = block_log.time_of(cell, policy, 1) end
+cell.first = min(time, policy.stamp)
 end
-local function put_tail(cell, block)
-if cell.count == 1 then cell.head_block = block end
-cell.tail_block = block
-redis_call('LSET', cell.key, '-1', block)
+function block_log.read(cell, policy, tail)
+local head = redis_call('LINDEX', cell.key, '0')
+local form = form_of(tail)
+if not form or form_of(head) ~= form then return false end
+cell.form, cell.is_broken = form, false
+local _, incarnation = unpack_struct(form.header, tail)
+cell.incarnation = incarnation
+measure(cell, policy, head, tail)
+cell.repaired = cell.used > 0 and cell.last_time > policy.stamp
+return true
 end
-local function push(cell, block)
-if cell.count == 0 then cell.head_block = block end
-cell.tail_block = block
-cell.count = redis_call('RPUSH', cell.key, block)
+local function push(cell, policy, block, entries)
+for i = 1, #entries, 2 do
+if #block >= cell.form.full_size then
+redis_call('RPUSH', cell.key, block)
+block = header(cell, entries[i - 1])
 end
-local function append(cell, time, total)
-local form, tail = cell.form, cell.tail_block
-if tail and time == cell.last_time then
-put_tail(cell, tail:sub(1, #tail - form.entry_size) .. entry(form, time, total))
-elseif tail and #tail < form.full_size then
-put_tail(cell, tail .. entry(form, time, total))
-else
-push(cell, header(cell, cell.last_total) .. entry(form, time, total))
+block = block .. entry(cell.form, entries[i], entries[i + 1])
 end
-cell.last_time, cell.last_total = time, total % form.span
-end
-local function begin(cell, most)
-if cell.exists then redis_call('DEL', cell.key) end
-cell.exists, cell.is_broken = true, false
-cell.form = most < NARROW.span and NARROW or WIDE
-cell.head_block, cell.tail_block, cell.count, cell.block, cell.entry = nil, nil, 0, 0, 0
-cell.base, cell.last_total, cell.last_time = 0, 0, -1
+redis_call('RPUSH', cell.key, block)
+redis_call('PEXPIRE', cell.key, policy.ttl)
+measure(cell, policy, redis_call('LINDEX', cell.key, '0'), block)
 end
 function block_log.write_anew(cell, policy, entries, most)
-begin(cell, most)
-for _, one in ipairs(entries) do append(cell, one.time, one.total) end
-redis_call('PEXPIRE', cell.key, policy.ttl)
-measure(cell, policy)
+if cell.exists then redis_call('DEL', cell.key) end
+cell.exists, cell.is_broken, cell.form = true, false, FORMS[most < FORMS[1].span and 1 or 2]
+push(cell, policy, header(cell, 0), entries)
 end
-local function drop_dead(cell)
-if cell.block == 0 then return end
-if cell.block == 1 then redis_call('LPOP', cell.key) else redis_call('LTRIM', cell.key, cell.block, '-1') end
-cell.count = cell.count and cell.count - cell.block
-cell.head_block = redis_call('LINDEX', cell.key, '0')
-cell.block = 0
-end
-local function drop_oldest(cell, policy, k)
-local index, i, block = search(cell, reaches, k + 1)
-local form = cell.form
-cell.base = (cell.base + k) % form.span
-cell.block, cell.entry = index, 0
-drop_dead(cell)
-block = header(cell, cell.base) .. block:sub(form.header_size + i * form.entry_size + 1)
-redis_call('LSET', cell.key, '0', block)
-cell.head_block = block
-if cell.count == 1 then cell.tail_block = block end
-cell.first = min((entry_in(form, block, 0)), policy.stamp)
-cell.used = cell.used - k
-end
-function block_log.take(cell, policy, units, most)
-local stamp = policy.stamp
-local excess = cell.used + units - most
-if cell.used == 0 or excess >= cell.used then
-begin(cell, most)
-append(cell, stamp, units)
-redis_call('PEXPIRE', cell.key, policy.ttl)
-cell.used, cell.first = units, stamp
-return
-end
-if most >= cell.form.span then block_log.write_anew(cell, policy, block_log.entries(cell), most) end
-drop_dead(cell)
-if excess > 0 then drop_oldest(cell, policy, excess) end
-local is_ttl_due = cell.last_time < policy.share_start
-append(cell, stamp, cell.last_total + units)
-cell.used = cell.used + units
-if cell.is_broken then return block_log.write_anew(cell, policy, { { time = stamp, total = units } }, most) end
-if is_ttl_due then redis_call('PEXPIRE', cell.key, policy.ttl) end
-end
-function block_log.entries(cell)
-local form, entries, i = cell.form, {}, cell.entry
-for index = cell.block, count_of(cell) - 1 do
+local function replace(cell, policy, index, i, entries)
 local block = block_at(cell, index)
-for number = i, entries_in(form, block) - 1 do
-local time, total = entry_in(form, block, number)
-entries[#entries + 1] = { time = time, total = (total - cell.base) % form.span }
+if index > 0 and not cell.is_broken then
+redis_call('LTRIM', cell.key, '0', index - 1)
+else
+redis_call('DEL', cell.key)
 end
-i = 0
+if cell.is_broken then
+cell.used, cell.exists = 0, false
+else
+push(cell, policy, block:sub(1, (i + 1) * cell.form.size), entries)
+end
+end
+local function entries_from(cell, index, i, less)
+local form, entries = cell.form, {}
+for number = index, count_of(cell) - 1 do
+local block = block_at(cell, number)
+for place = number == index and i or 0, entries_in(form, block) - 1 do
+local time, total = entry_in(form, block, place)
+entries[#entries + 1], entries[#entries + 2] = time, (total - less) % form.span
+end
 end
 return entries
 end
-function block_log.persist(cell, policy)
-local total, key = cell.last_total, cell.key
-cell.block, cell.entry = 0, 0
-local index, i, block = search(cell, is_after, policy.stamp - 1)
-local tail = i > 0 and block:sub(1, cell.form.header_size + i * cell.form.entry_size) or index > 0 and block_at(cell, index - 1)
-if cell.is_broken then
-redis_call('DEL', key)
-cell.used, cell.exists = 0, false
-return
+local function drop(cell, policy, k)
+local form = cell.form
+if k > 0 then cell.block, cell.entry = search(cell, reaches, k + 1) end
+if cell.is_broken then return end
+if cell.block > 0 then
+redis_call('LTRIM', cell.key, cell.block, '-1')
+cell.head_block = redis_call('LINDEX', cell.key, '0')
+cell.count, cell.block = nil, 0
 end
-if not tail then
-local before = total_before(cell.form, block, 0)
-begin(cell, cell.form.span - 1)
-cell.last_total = before
+if k <= 0 then return end
+local is_tail = cell.head_block == cell.tail_block
+cell.base, cell.used = (cell.base + k) % form.span, cell.used - k
+cell.head_block = header(cell, cell.base) .. cell.head_block:sub((cell.entry + 1) * form.size + 1)
+redis_call('LSET', cell.key, '0', cell.head_block)
+if is_tail then cell.tail_block = cell.head_block end
+cell.entry, cell.first = 0, min((entry_in(form, cell.head_block, 0)), policy.stamp)
+end
+function block_log.take(cell, policy, units, most)
+local stamp, is_kept = policy.stamp, cell.used > 0 and cell.used + units - most < cell.used
+if is_kept and most >= cell.form.span then
+block_log.write_anew(cell, policy, entries_from(cell, cell.block, cell.entry, cell.base), most)
+end
+if is_kept then drop(cell, policy, cell.used + units - most) end
+if not is_kept or cell.is_broken then return block_log.write_anew(cell, policy, { stamp, units }, most) end
+local form, tail, total = cell.form, cell.tail_block, cell.last_total + units
+local is_head, is_ttl_due = cell.head_block == tail, cell.last_time < policy.share_start
+if stamp ~= cell.last_time and #tail >= form.full_size then
+cell.tail_block = header(cell, cell.last_total) .. entry(form, stamp, total)
+cell.count = redis_call('RPUSH', cell.key, cell.tail_block)
 else
-redis_call('LTRIM', key, '0', i > 0 and index or index - 1)
-if i > 0 then redis_call('LSET', key, '-1', tail) end
-cell.tail_block = tail
-cell.last_time, cell.last_total = last_of(cell.form, tail)
+if stamp == cell.last_time then tail = tail:sub(1, -form.size - 1) end
+cell.tail_block = tail .. entry(form, stamp, total)
+redis_call('LSET', cell.key, '-1', cell.tail_block)
+if is_head then cell.head_block = cell.tail_block end
 end
-append(cell, policy.stamp, total)
-redis_call('PEXPIRE', key, policy.ttl)
-block_log.read(cell, key, policy)
+cell.last_time, cell.last_total, cell.used = stamp, total % form.span, cell.used + units
+if is_ttl_due then redis_call('PEXPIRE', cell.key, policy.ttl) end
+end
+function block_log.persist(cell, policy)
+cell.block, cell.entry = 0, 0
+local index, i = search(cell, is_after, policy.stamp - 1)
+replace(cell, policy, index, i, { policy.stamp, cell.last_total })
 end
 function block_log.give_back(cell, policy, units, at)
 if cell.last_time < at then return end
-local form = cell.form
-local index, first, block = search(cell, is_after, at - 1)
-local time, total = entry_in(form, block, first)
-if time ~= at then return end
-local is_oldest = index == cell.block and first == cell.entry
-local before = is_oldest and cell.base or total_before(form, block, first)
-local given = min(units, (total - before) % form.span)
-if given == 0 then return end
-for number = index, cell.count - 1 do
-if number > index then block = block_at(cell, number) end
-local from = number == index and first or 0
-local parts = { block:sub(1, form.header_size + from * form.entry_size) }
-if number > index then parts[1] = header(cell, total_before(form, block, 0) - given) end
-for i = from, entries_in(form, block) - 1 do
-local entry_time, entry_total = entry_in(form, block, i)
-parts[#parts + 1] = entry(form, entry_time, entry_total - given)
-end
-redis_call('LSET', cell.key, number, table.concat(parts))
-end
-block_log.read(cell, cell.key, policy)
+local index, i, block = search(cell, is_after, at - 1)
+local time, total, before = entry_in(cell.form, block, i)
+if index == cell.block and i == cell.entry then before = cell.base end
+local given = min(units, (total - before) % cell.form.span)
+if time == at and given > 0 then replace(cell, policy, index, i, entries_from(cell, index, i, given)) end
 end
 return block_log
 end`,
 'sliding-log-packed': `define['layouts'] = function()
-local block_log, layouts = require_part('block-log'), {}
-local function short_log() return require_part('short-log') end
+local layouts = {}
+local function layout_of(is_list) return require_part(is_list and 'block-log' or 'short-log') end
 function layouts.grow(cell, policy, units, most)
-cell.layout = block_log
-if cell.used > 0 then block_log.write_anew(cell, policy, short_log().entries(cell), most) end
-block_log.take(cell, policy, units, most)
-end
-local function grown_log() return setmetatable({ take = layouts.grow }, { __index = short_log() }) end
-local function read_value(cell, policy, value)
-if value == nil or not short_log().read(cell, policy, value) then reject() end
-end
-local function read_low(cell, key, policy)
-cell.layout = short_log()
-local value = redis.pcall('GET', key)
-if not value then
-cell.exists = false
-elseif type(value) == 'string' then
-read_value(cell, policy, value)
-elseif not block_log.read(cell, key, policy) then
-cell.layout = short_log()
-reject()
-end
-end
-local function read_high(cell, key, policy)
-local found = block_log.read(cell, key, policy)
-if found then return end
-local value = found == nil and redis.pcall('GET', key)
-if type(value) == 'string' then read_value(cell, policy, value) else reject() end
-cell.layout = cell.used > 0 and grown_log() or block_log
+local entries = cell.layout.entries(cell, policy)
+cell.layout = layout_of(true)
+cell.layout.write_anew(cell, policy, entries, most)
+cell.layout.take(cell, policy, units, most)
 end
 function layouts.read(cell, key, policy)
-if policy.is_short then read_low(cell, key, policy) else read_high(cell, key, policy) end
+local is_list = not policy.is_short
+local value = is_list and redis.pcall('LINDEX', key, '-1') or redis.pcall('GET', key)
+local layout = layout_of(is_list)
+cell.layout = layout
+if type(value) == 'table' then
+value = is_list and redis.pcall('GET', key) or redis.pcall('LINDEX', key, '-1')
+layout = layout_of(not is_list)
 end
-function layouts.forget(cell) cell.layout, cell.used, cell.first = short_log(), 0, nil end
+if not value then
+cell.exists = false
+elseif type(value) ~= 'string' or not layout.read(cell, policy, value) then
+reject()
+elseif cell.used > 0 then
+cell.layout = layout
+end
+end
 return layouts
 end`,
 'sliding-log-sorted-set': `define['layouts'] = function()
 local UNITS_PER_ZADD, layouts, set_log = 1000, {}, {}
-local function member(cell, time, number)
-return string.format('%010d:%.0f:%016.0f', cell.incarnation, time, number)
-end
 local function newest(key)
 local found = redis_call('ZRANGE', key, -1, -1, 'WITHSCORES')
-if not found[1] then return nil end
-local incarnation, number = found[1]:match('^(%d+):%-?%d+:(%d+)$')
+local incarnation, number = (found[1] or ''):match('^(%d+):%-?%d+:(%d+)$')
 incarnation, number = tonumber(incarnation), tonumber(number)
 if not incarnation or incarnation > 4294967295 or number > MAX_SAFE then return nil end
 return incarnation, tonumber(found[2]), number
@@ -1391,7 +1191,7 @@ while done < units do
 local members = {}
 for i = done, min(units, done + UNITS_PER_ZADD) - 1 do
 members[#members + 1] = policy.stamp
-members[#members + 1] = member(cell, policy.stamp, number + i)
+members[#members + 1] = string.format('%010d:%.0f:%016.0f', cell.incarnation, policy.stamp, number + i)
 end
 redis_call('ZADD', cell.key, unpack(members))
 done = done + UNITS_PER_ZADD
@@ -1409,28 +1209,22 @@ if cell.used > 0 then cell.first = set_log.time_of(cell, policy, 1) end
 end
 function layouts.read(cell, key, policy)
 cell.layout = set_log
-local count = redis.pcall('ZCARD', key)
-if type(count) == 'number' then
-cell.exists = count > 0
-if count == 0 then return end
-local incarnation, time = newest(key)
-if incarnation then
+local count, incarnation, time = redis.pcall('ZCARD', key), nil, nil
+if count == 0 then
+cell.exists = false
+return
+end
+local value = type(count) == 'table' and redis.pcall('GET', key)
+if not value then
+incarnation, time = newest(key)
+elseif type(value) == 'string' then
+incarnation = read_mark(value)
+end
+if not incarnation then return reject() end
 cell.incarnation = incarnation
-measure(cell, policy)
+if time then measure(cell, policy) end
 cell.repaired = cell.used > 0 and time > policy.stamp
-return
 end
-else
-local value = redis.pcall('GET', key)
-local incarnation = type(value) == 'string' and read_mark(value)
-if incarnation then
-cell.incarnation = incarnation
-return
-end
-end
-reject()
-end
-function layouts.forget(cell) cell.used, cell.first = 0, nil end
 function set_log.persist(cell, policy)
 local ahead = redis_call('ZCOUNT', cell.key, after(policy.stamp), '+inf')
 redis_call('ZREMRANGEBYSCORE', cell.key, after(policy.stamp), '+inf')
@@ -1456,116 +1250,94 @@ return layouts
 end`,
 'sliding-log-string': `define['short-log'] = function()
 local VERSION, HEADER, HEADER_SIZE = 3, '<BI4I6', 11
-local MAX_HINT = 255
 local MAX_RECORDED, MAX_UNITS = 257, 512
 local SHORT_WINDOW = 4194304
 local short_log = {}
 local SHORT = { entry = '<I3B', size = 4, max_offset = 16777215 }
 local LONG = { entry = '<I4B', size = 5, max_offset = 4294967295 }
 local function form_of(policy) return policy.window <= SHORT_WINDOW and SHORT or LONG end
-local function offset_at(form, value, i)
-return (unpack_struct(form.entry, value, HEADER_SIZE + 1 + i * form.size))
+local function time_at(cell, policy, i)
+local form = cell.form
+return min(cell.base + unpack_struct(form.entry, cell.value, HEADER_SIZE + 1 + i * form.size), policy.stamp)
 end
-local function without(form, value, from, to)
-return value:sub(1, HEADER_SIZE + from * form.size) .. value:sub(HEADER_SIZE + 1 + to * form.size)
-end
-local function value_of(cell) return cell.value or redis_call('GET', cell.key) end
-local function measure(cell, policy)
-local form, value, dead_offset = cell.form, cell.value, policy.dead_until - cell.base
-local head, high = 0, offset_at(form, value, 0) > dead_offset and 0 or cell.count
-while head < high do
-local middle = floor((head + high) / 2)
-if offset_at(form, value, middle) > dead_offset then high = middle else head = middle + 1 end
-end
-cell.head, cell.used, cell.first = head, cell.count - head, nil
-if cell.used > 0 then cell.first = cell.base + offset_at(form, value, head) end
+local function part(cell, from, to)
+local size = cell.form.size
+return cell.value:sub(HEADER_SIZE + 1 + from * size, HEADER_SIZE + to * size)
 end
 local function rebase(cell, policy, base, from)
-local form, value, parts = cell.form, value_of(cell), { pack(HEADER, VERSION, cell.incarnation, base) }
+local parts = {}
 for i = from, cell.count - 1 do
-parts[#parts + 1] = pack(form.entry, min(cell.base + offset_at(form, value, i), policy.stamp) - base, 0)
+parts[#parts + 1] = pack(cell.form.entry, time_at(cell, policy, i) - base, 0)
 end
-cell.value, cell.last = table.concat(parts), min(cell.base + cell.last, policy.stamp) - base
-cell.base, cell.count, cell.head = base, cell.count - from, 0
+cell.base = base
+return table.concat(parts)
+end
+local function first_after(cell, policy, time)
+local low, high = 0, time_at(cell, policy, 0) > time and 0 or cell.count
+while low < high do
+local middle = floor((low + high) / 2)
+if time_at(cell, policy, middle) > time then high = middle else low = middle + 1 end
+end
+return low
+end
+local function measure(cell, policy)
+cell.head = first_after(cell, policy, policy.dead_until)
+cell.used, cell.first = cell.count - cell.head, nil
+if cell.used > 0 then cell.first = time_at(cell, policy, cell.head) end
+end
+local function write(cell, policy, units)
+cell.value, cell.count = pack(HEADER, VERSION, cell.incarnation, cell.base) .. units, #units / cell.form.size
+redis_call('SET', cell.key, cell.value, 'PX', policy.ttl)
+measure(cell, policy)
 end
 function short_log.read(cell, policy, value)
-local length, form = #value, form_of(policy)
-local count = (length - HEADER_SIZE) / form.size
-cell.layout, cell.form = short_log, form
+local form = form_of(policy)
+local count = (#value - HEADER_SIZE) / form.size
 if count < 1 or count > MAX_UNITS or count % 1 ~= 0 then
 cell.incarnation = read_mark(value) or 0
 return cell.incarnation > 0
 end
 local version, incarnation, base = unpack_struct(HEADER, value)
 if version ~= VERSION then return false end
-local last = offset_at(form, value, count - 1)
-cell.value, cell.incarnation, cell.base, cell.count, cell.last = value, incarnation, base, count, last
-cell.repaired = base + last > policy.stamp
-if cell.repaired then rebase(cell, policy, min(base, policy.stamp), 0) end
+cell.form, cell.value, cell.incarnation, cell.base, cell.count = form, value, incarnation, base, count
+cell.repaired = base + unpack_struct(form.entry, value, #value - form.size + 1) > policy.stamp
 measure(cell, policy)
 return true
 end
-local function rewrite(cell, policy, from, suffix)
-local value = without(cell.form, value_of(cell), 0, from) .. suffix
-cell.value, cell.count = value, (#value - HEADER_SIZE) / cell.form.size
-redis_call('SET', cell.key, value, 'PX', policy.ttl)
+function short_log.persist(cell, policy)
+write(cell, policy, rebase(cell, policy, min(cell.base, policy.stamp), 0))
 end
-function short_log.persist(cell, policy) rewrite(cell, policy, 0, '') end
 function short_log.take(cell, policy, units, most)
-if min(cell.used + units, most) > MAX_RECORDED then return require_part('layouts').grow(cell, policy, units, most) end
-local stamp, used, form = policy.stamp, cell.used, form_of(policy)
-if used == 0 then
-cell.form, cell.value = form, pack(HEADER, VERSION, cell.incarnation, stamp) .. pack(form.entry, 0, 0):rep(units)
-cell.base, cell.count, cell.head, cell.last = stamp, units, 0, 0
-cell.used, cell.first, cell.exists = units, stamp, true
-redis_call('SET', cell.key, cell.value, 'PX', policy.ttl)
-return
+local form, stamp, kept = form_of(policy), policy.stamp, ''
+if cell.used > 0 then
+if not policy.is_short or min(cell.used + units, most) > MAX_RECORDED then
+return require_part('layouts').grow(cell, policy, units, most)
 end
-local is_rebased = stamp - cell.base > form.max_offset
-if is_rebased then rebase(cell, policy, cell.first, cell.head) end
-local offset = stamp - cell.base
-local excess = max(0, used + units - most)
-local dead = cell.head + excess
-if excess > 0 or dead > used / 4 + 2 or is_rebased then
-rewrite(cell, policy, dead, pack(form.entry, offset, 0):rep(units))
-cell.head = 0
-cell.first = cell.base + offset_at(form, cell.value, 0)
+local from = cell.head + max(0, cell.used + units - most)
+if stamp - cell.base > form.max_offset then
+kept = rebase(cell, policy, cell.first, from)
 else
-redis_call('APPEND', cell.key, pack(form.entry, offset, min(cell.head, MAX_HINT)):rep(units))
-if cell.base + cell.last < policy.share_start then redis_call('PEXPIRE', cell.key, policy.ttl) end
-cell.value, cell.count = nil, cell.count + units
+kept = part(cell, from, cell.count)
 end
-cell.used = used + units - excess
-cell.last = offset
+else
+cell.form, cell.base, cell.exists = form, stamp, true
+end
+write(cell, policy, kept .. pack(form.entry, stamp - cell.base, 0):rep(units))
 end
 function short_log.give_back(cell, policy, units, at)
-local form, value, from, given = cell.form, value_of(cell), cell.head, 0
-while from < cell.count and cell.base + offset_at(form, value, from) < at do from = from + 1 end
-while given < units and from + given < cell.count and cell.base + offset_at(form, value, from + given) == at do
-given = given + 1
+local from = first_after(cell, policy, at - 1)
+local to = min(first_after(cell, policy, at), from + units)
+if to == from then return end
+if to - from == cell.used then cell.used = 0
+else write(cell, policy, part(cell, cell.head, from) .. part(cell, to, cell.count)) end
 end
-if given == 0 then return end
-cell.value = without(form, value, from, from + given)
-cell.count, cell.used = cell.count - given, cell.used - given
-if cell.used == 0 then return end
-cell.last = offset_at(form, cell.value, cell.count - 1)
-redis_call('SET', cell.key, cell.value, 'KEEPTTL')
-measure(cell, policy)
-end
-function short_log.time_of(cell, _policy, k)
-cell.value = value_of(cell)
-return cell.base + offset_at(cell.form, cell.value, cell.head + k - 1)
-end
-function short_log.entries(cell)
-local value, entries = value_of(cell), {}
-for i = cell.head, cell.count - 1 do
-local time = cell.base + offset_at(cell.form, value, i)
-local last = entries[#entries]
-if last and last.time == time then
-last.total = last.total + 1
-else
-entries[#entries + 1] = { time = time, total = (last and last.total or 0) + 1 }
-end
+function short_log.time_of(cell, policy, k) return time_at(cell, policy, cell.head + k - 1) end
+function short_log.entries(cell, policy)
+local entries = {}
+for i = 1, cell.used do
+local time, size = short_log.time_of(cell, policy, i), #entries
+if entries[size - 1] ~= time then size = size + 2 end
+entries[size - 1], entries[size] = time, i
 end
 return entries
 end
@@ -1575,8 +1347,7 @@ end`,
 local layouts, sliding_log = require_part('layouts'), {}
 local function set_times(policy)
 policy.resolution = policy.setting or 1
-local beyond = now % policy.resolution
-policy.stamp = beyond == 0 and now or now - beyond + policy.resolution
+policy.stamp = now + -now % policy.resolution
 policy.dead_until = now - policy.window
 policy.ttl = policy.window + ceil(policy.window / ttl_parts) + policy.resolution - 1 + ttl_margin
 policy.share_start = floor(policy.stamp * 4 / policy.window) * policy.window / 4
@@ -1612,7 +1383,7 @@ if cell.used == 0 then sliding_log.clear(cell, policy) end
 end
 function sliding_log.clear(cell, policy)
 leave_mark(cell, policy.resolution + policy.window)
-layouts.forget(cell)
+cell.used, cell.first = 0, nil
 end
 function sliding_log.report(cell, policy)
 local used, limit = cell.used, policy.limit
@@ -1624,9 +1395,6 @@ return sliding_log
 end`,
 'token-bucket': `define['token-bucket'] = function()
 local PLAIN, SHIFTED, FORMAT, LENGTH = 1, 2, '<BI4I6I7I7I7', 32
-local function is_sound(at, level, ends_at, lives_until)
-return level <= MAX_SAFE and at < ends_at and ends_at - at <= level and ends_at <= lives_until and lives_until <= MAX_SAFE
-end
 local bucket = {}
 function bucket.load(cell, key, policy)
 policy.capacity = policy.setting or policy.limit * policy.window
@@ -1634,7 +1402,8 @@ cell.at, cell.level, cell.ends_at, cell.lives_until, cell.version = now, 0, 0, 0
 local value = read_string(cell, key, PLAIN, LENGTH, SHIFTED)
 if not value then return end
 local version, incarnation, at, level, ends_at, lives_until = unpack_struct(FORMAT, value)
-if not is_sound(at, level, ends_at, lives_until) then return reject() end
+local is_drained_in_time = at < ends_at and ends_at - at <= level and ends_at <= lives_until
+if not is_drained_in_time or level > MAX_SAFE or lives_until > MAX_SAFE then return reject() end
 local latest = now + policy.window
 if at > latest then
 at, ends_at, lives_until, version = latest, latest + ends_at - at, latest + lives_until - at, SHIFTED
@@ -1752,9 +1521,7 @@ end
 end
 amount${s} = held`,
 'fixed-window': (s: string): string => `local value = values and values[value_index]
-if values then
-is_new${s} = not value
-else
+if not value then
 value = redis.pcall('GET', key${s})
 if value and type(value) ~= 'string' then break end
 end
@@ -1777,9 +1544,7 @@ local begin = setting${s} == 1 and now - now % window${s} or now
 amount${s}, detail${s} = units, now - begin + 1
 write${s}, data${s}, ttl${s} = 'SET', pack('<BI4I6I7', 1, 0, begin, units), begin + window${s} - now`,
 'penalty': (s: string): string => `local value = values and values[value_index]
-if values then
-is_new${s} = not value
-else
+if not value then
 value = redis.pcall('GET', key${s})
 if value and type(value) ~= 'string' then break end
 end
@@ -1790,13 +1555,10 @@ if version ~= 1 or now < blocked_until or since > now then break end
 if asked > 315360000000 or last > 315360000000 or (blocked_until == 0) ~= (asked == 0) or strikes + asked == 0 then break end
 amount${s}, detail${s} = now < since + window${s} and strikes or 0, 0
 else
-if is_new${s} and redis_call('EXISTS', key${s}) == 1 then break end
-amount${s}, detail${s}, is_new${s} = 0, 0, false
+amount${s}, detail${s} = 0, 0
 end`,
 'sliding-counter': (s: string): string => `local value = values and values[value_index]
-if values then
-is_new${s} = not value
-else
+if not value then
 value = redis.pcall('GET', key${s})
 if value and type(value) ~= 'string' then break end
 end
@@ -1823,39 +1585,32 @@ write${s}, data${s}, ttl${s} = 'SET', pack('<BI4I6I7I7', 1, 0, this, units, befo
 'sliding-log-blocks': (s: string): string => `local TIME_SPAN, HALF_SPAN = 1099511627776, 549755813888
 local tail = redis.pcall('LINDEX', key${s}, '-1')
 if type(tail) ~= 'string' then break end
-local stamp, dead_until, resolution = now, now - window${s}, setting${s} or 1
-local beyond = now % resolution
-if beyond > 0 then stamp = now - beyond + resolution end
+local dead_until, resolution = now - window${s}, setting${s} or 1
+local stamp = now + -now % resolution
 local version, length = tail:byte(1), #tail
-local header, entry, two, header_size, size, full_size, span = '<BI4I3', '<I5I3', '<I5I3I5I3', 8, 8, 112, 16777216
+local header, entry, both, size, full_size, span = '<BI4I3', '<I5I3', '<I3I5I3', 8, 112, 16777216
 if version == 2 then
-header, entry, two, header_size, size, full_size, span = '<BI4I6', '<I5I6', '<I5I6I5I6', 11, 11, 121, 281474976710656
+header, entry, both, size, full_size, span = '<BI4I6', '<I5I6', '<I6I5I6', 11, 121, 281474976710656
 end
-if (version ~= 1 and version ~= 2) or length <= header_size or (length - header_size) % size ~= 0 or limit${s} >= span / 2 then break end
+if (version ~= 1 and version ~= 2) or length <= size or length % size ~= 0 or limit${s} >= span / 2 then break end
 local _, incarnation = unpack_struct(header, tail)
 local last, last_total = unpack_struct(entry, tail, length - size + 1)
 local last_age = (stamp - last) % TIME_SPAN
 if incarnation > 0 or last_age >= stamp - dead_until then break end
 local head = redis_call('LINDEX', key${s}, '0')
-if #head <= header_size or (#head - header_size) % size ~= 0 or head:byte(1) ~= version then break end
+if #head <= size or #head % size ~= 0 or head:byte(1) ~= version then break end
 if (unpack_struct(entry, head, #head - size + 1) - dead_until - 1) % TIME_SPAN >= HALF_SPAN then
 head, extra${s} = redis_call('LINDEX', key${s}, '1'), true
-if not head or #head <= header_size or (#head - header_size) % size ~= 0 or head:byte(1) ~= version then break end
+if not head or #head <= size or #head % size ~= 0 or head:byte(1) ~= version then break end
 if (unpack_struct(entry, head, #head - size + 1) - dead_until - 1) % TIME_SPAN >= HALF_SPAN then break end
 end
-local low, high = 0, (#head - header_size) / size - 1
+local low, high = 0, #head / size - 2
 while low < high do
 local middle = (low + high - (low + high) % 2) / 2
-local time = unpack_struct(entry, head, header_size + 1 + middle * size)
+local time = unpack_struct(entry, head, 1 + (middle + 1) * size)
 if (time - dead_until - 1) % TIME_SPAN >= HALF_SPAN then low = middle + 1 else high = middle end
 end
-local first, total, base
-if low == 0 then
-_, _, base = unpack_struct(header, head)
-first, total = unpack_struct(entry, head, header_size + 1)
-else
-_, base, first, total = unpack_struct(two, head, header_size + 1 + (low - 1) * size)
-end
+local base, first, total = unpack_struct(both, head, 6 + low * size)
 local used = (last_total - base) % span + units
 if total == base then break end
 first = (first - dead_until) % TIME_SPAN + dead_until
@@ -1871,19 +1626,13 @@ elseif length < full_size then where${s}, data${s} = '-1', tail .. data${s}
 else write${s}, data${s} = 'RPUSH', pack(header, version, 0, last_total) .. data${s} end
 if (stamp - last_age) * 4 < stamp * 4 - stamp * 4 % window${s} then ttl${s} = window${s} + math.ceil(window${s} / ttl_parts) + resolution - 1 end`,
 'sliding-log-string': (s: string): string => `local value = values and values[value_index]
-if values then
-is_new${s} = not value
-else
+if not value then
 value = redis.pcall('GET', key${s})
 if value and type(value) ~= 'string' then break end
 end
 local VERSION, HEADER, HEADER_SIZE, MAX_UNITS, SHORT_WINDOW = 3, '<I5I6', 11, 512, 4194304
-local stamp, dead_until, resolution = now, now - window${s}, 1
-if setting${s} and setting${s} > 1 then
-local beyond = now % setting${s}
-resolution = setting${s}
-if beyond > 0 then stamp = now - beyond + setting${s} end
-end
+local dead_until, resolution = now - window${s}, setting${s} or 1
+local stamp = now + -now % resolution
 local entry, four, size, max_offset = '<I3B', '<I3xI3xI3xI3', 4, 16777215
 if window${s} > SHORT_WINDOW then entry, four, size, max_offset = '<I4B', '<I4xI4xI4xI4', 5, 4294967295 end
 local is_live, is_ttl_due = false, true
@@ -1950,9 +1699,7 @@ write${s}, data${s} = 'SET', pack(HEADER, VERSION, stamp) .. pack(entry, 0, 0):r
 end
 if is_ttl_due then ttl${s} = window${s} + math.ceil(window${s} / ttl_parts) + resolution - 1 end`,
 'token-bucket': (s: string): string => `local value = values and values[value_index]
-if values then
-is_new${s} = not value
-else
+if not value then
 value = redis.pcall('GET', key${s})
 if value and type(value) ~= 'string' then break end
 end
