@@ -212,7 +212,8 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
         unobserve.push(fleet.observe(observer))
       },
       observeReturn(observer) {
-        unobserve.push(connection.observe(observer))
+        connection.observers.add(observer)
+        unobserve.push(() => connection.observers.delete(observer))
       },
     },
     fleet: {
