@@ -1,4 +1,4 @@
-import type { Check, Policy } from '@sluice/core'
+import type { Check, GrantCheck, Policy } from '@sluice/core'
 import type { QueuedCheck, QueuedRequest } from '../model/queued-request.ts'
 import { isShortLog, luaSetting, mayHaveGrants } from '../scripts/usual-states.ts'
 
@@ -102,10 +102,13 @@ function receiptOf({ receipt, refunded = 0 }: QueuedCheck): readonly number[] {
   return [receipt?.at ?? 0, Number(receipt?.incarnation ?? 0), refunded]
 }
 
+const closingTerms: Omit<GrantCheck['terms'], 'closed'> = { id: 0, lifeMs: 0, divisor: 1 }
+
 /** The terms as `lua/grants.lua` reads them. */
-function termsOf({ terms }: QueuedCheck): readonly string[] {
-  if (!terms) return ['[]']
-  const kept = terms.kept?.flatMap(({ id, left, freed }) => [-id, left, freed]) ?? []
-  const closed = terms.closed.flatMap(({ id, spent }) => [id, spent])
-  return [`[${[terms.id, terms.lifeMs, terms.divisor, ...kept, ...closed].join()}]`]
+function termsOf({ terms, closed = terms?.closed }: QueuedCheck): readonly string[] {
+  if (!closed) return ['[]']
+  const { id, lifeMs, divisor, kept = [] } = terms ?? closingTerms
+  const renewed = kept.flatMap((one) => [-one.id, one.left, one.freed])
+  const ended = closed.flatMap((one) => [one.id, one.spent])
+  return [`[${[id, lifeMs, divisor, ...renewed, ...ended].join()}]`]
 }
