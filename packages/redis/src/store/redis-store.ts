@@ -25,7 +25,7 @@ import { connectionOf } from '../clients/client-connection.ts'
 import { hasKeyPrefix, recogniseClient, type UserClient } from '../clients/recognise-client.ts'
 import type { RedisClient } from '../clients/redis-client.ts'
 import { queueByHashTag } from '../cluster/ask-queues.ts'
-import { askAcrossMigration } from '../cluster/migrating-slots.ts'
+import { type AskRedis, askAcrossMigration } from '../cluster/migrating-slots.ts'
 import { redisDocuments } from '../fleet/documents.ts'
 import { Fleet } from '../fleet/fleet.ts'
 import { forgetKeys } from '../fleet/forget-policy.ts'
@@ -70,15 +70,15 @@ const fleets = processWide(
  */
 export function redisStore(client: UserClient, options: RedisStoreOptions = {}): RedisStore {
   const redis = recogniseClient(client)
-  const { clock, encoding, batch, denialTtlMs, heartbeatMs, observers, ...keyOptions } =
-    setUpRedisStore(options)
+  const setup = setUpRedisStore(options)
+  const { clock, encoding, batch, denialTtlMs, heartbeatMs, observers } = setup
   const onInvalid = joined(observers.map((each) => each.onInvalid?.bind(each)))
-  const sharedPrefix = `${keyOptions.prefix}:{${hashTags[0]}}`
+  const sharedPrefix = `${setup.prefix}:{${hashTags[0]}}`
   const fleet = fleetOf(client, redis, sharedPrefix)
   let hasJoined = false
   const unobserve: (() => void)[] = []
   let tellOfCall: ((call: StoreCall) => void) | undefined
-  const keys = new KeyEncoder({ ...keyOptions, encoding })
+  const keys = new KeyEncoder(setup)
   const isServerClock = clock === 'server'
   const scripts = new Scripts(encoding)
   const replies = new ReplyReader()
@@ -97,10 +97,7 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
     // Each node of a Cluster loads scripts separately.
     const runner = new ScriptRunner(redis)
 
-    async function askRedis(
-      call: PlannedRequests,
-      terms: CallTerms = {},
-    ): Promise<readonly AskResult[]> {
+    const askLater: AskRedis = async (call, terms = {}) => {
       const { asks } = call
       if (clock === 'client') await fleet.clockAsked()
       while (runner.isLoading) await runner.loaded()
@@ -108,6 +105,11 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
       const [{ control, keys: [key = ''] = [] } = {}] = asks
       if (!control || clock === 'client') return askNow(call, terms)
       return sendInTime(redis, { key, control }, (untilMs) => askNow(call, { ...terms, untilMs }))
+    }
+
+    const askRedis: AskRedis = (call, terms = {}) => {
+      const mustWait = runner.isLoading || clock === 'client' || call.asks[0]?.control
+      return mustWait ? askLater(call, terms) : askNow(call, terms)
     }
 
     function askNow(call: PlannedRequests, terms: CallTerms): Promise<readonly AskResult[]> {
@@ -184,7 +186,7 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
     name: 'redis',
     keys: {
       digestOf: (key) => keys.digestOf(key),
-      ...(keyOptions.digest ? { keyFor: (digest: string) => ({ key: digest, digest }) } : {}),
+      ...(setup.digest ? { keyFor: (digest: string) => ({ key: digest, digest }) } : {}),
       // SCAN returns names with the prefix, and the client would add it again.
       ...(hasKeyPrefix(client)
         ? {}
