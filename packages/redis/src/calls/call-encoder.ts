@@ -89,9 +89,7 @@ export class CallEncoder {
     if (op !== 'consume' && leaseSetting(ask) === undefined && !isUsualCharge(ask)) return undefined
     let branches = this.#roots
     let branch: Branch | undefined
-    for (let i = 0; i < checks.length; i += 1) {
-      const check = checks[i]
-      if (!check) return undefined
+    for (const check of checks) {
       branch = branchOf(branches, check)
       branches = branch.longer
     }
@@ -122,10 +120,7 @@ export class CallEncoder {
       (grant && scripts.grant(grant)) ??
       (asks.some(mayHaveGrants) ? scripts.granting : scripts.general)
     const args = [script.sha1, '']
-    for (let i = 0; i < asks.length; i += 1) {
-      const keys = asks[i]?.keys ?? []
-      for (let k = 0; k < keys.length; k += 1) args.push(keys[k] ?? '')
-    }
+    for (const { keys } of asks) for (const key of keys) args.push(key)
     const keyCount = args.length - 2
     // A key takes four at most.
     if (this.#incarnation !== undefined)
@@ -189,10 +184,8 @@ function onlyGrant({ asks, plan }: PlannedRequests): QueuedCheck | undefined {
 }
 
 function branchOf(branches: Branch[], { policy, limit }: Check): Branch {
-  for (let i = 0; i < branches.length; i += 1) {
-    const known = branches[i]
-    if (known && known.policy === policy && known.limit === limit) return known
-  }
+  const known = branches.find((one) => one.policy === policy && one.limit === limit)
+  if (known) return known
   if (branches.length >= maxBranches) branches.length = 0
   const branch = { policy, limit, plan: null, longer: [] }
   branches.push(branch)

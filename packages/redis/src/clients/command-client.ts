@@ -1,4 +1,4 @@
-import { errorText, quote, SluiceError, withDeadline } from '@sluice/core'
+import { quote, SluiceError, withDeadline } from '@sluice/core'
 import { hasMethods, type RedisClient } from './redis-client.ts'
 
 /**
@@ -19,18 +19,8 @@ export interface CommandClient {
 /** Time (ms) after which a command counts as lost. */
 const longestMs = 5_000
 
-export function isCommandClient(client: object): client is CommandClient {
-  return hasMethods(client, 'send')
-}
-
-export function commandClient(client: CommandClient): RedisClient {
-  async function sent(command: readonly string[], signal: AbortSignal): Promise<unknown> {
-    try {
-      return await client.send(command, { signal })
-    } catch (error) {
-      throw error instanceof Error ? error : new Error(errorText(error))
-    }
-  }
+export function commandClient(client: object): RedisClient | undefined {
+  if (!hasMethods<CommandClient>(client, 'send')) return undefined
 
   return {
     isCluster: false,
@@ -41,7 +31,8 @@ export function commandClient(client: CommandClient): RedisClient {
         abort.abort(error)
         return error
       }
-      return checked(await withDeadline(sent([name, ...args], abort.signal), longestMs, late))
+      const sent = Promise.resolve(client.send([name, ...args], { signal: abort.signal }))
+      return checked(await withDeadline(sent, longestMs, late))
     },
   }
 }

@@ -5,12 +5,9 @@ export interface GlideLike {
   customCommand(args: string[], options?: object): Promise<unknown>
 }
 
-export function isGlide(client: object): client is GlideLike {
-  return hasMethods(client, 'customCommand', 'invokeScript')
-}
-
 /** GLIDE routes Cluster commands by their keys; some commands have none. */
-export function glideClient(client: GlideLike): RedisClient {
+export function glideClient(client: object): RedisClient | undefined {
+  if (!hasMethods<GlideLike>(client, 'customCommand', 'invokeScript')) return undefined
   const isCluster = hasMethods(client, 'invokeScriptWithRoute')
   return {
     isCluster,

@@ -7,11 +7,9 @@ export interface IoredisLike {
   defineCommand(...args: never[]): unknown
 }
 
-export function isIoredis(client: object): client is IoredisLike {
-  return hasMethods(client, 'call', 'defineCommand')
-}
-
-export function ioredisClient(client: IoredisLike): RedisClient {
+export function ioredisClient(client: object): RedisClient | undefined {
+  if (!hasMethods<IoredisLike>(client, 'call', 'defineCommand')) return undefined
+  if (hasMethods<IoredisClusterLike>(client, 'nodes')) return clusterClient(client)
   return { isCluster: false, sendsAgain: true, send: (name, args) => client.call(name, ...args) }
 }
 
@@ -27,16 +25,12 @@ interface IoredisNode extends Pick<IoredisLike, 'call'> {
   readonly options: { readonly host?: string | undefined; readonly port?: number | undefined }
 }
 
-export function isIoredisCluster(client: IoredisLike): client is IoredisClusterLike {
-  return hasMethods(client, 'nodes')
-}
-
 /**
  * Sends calls directly to their node. A `Cluster` would retry a script after a lost connection,
  * which may count twice, and would delay it by 100 ms at every TRYAGAIN. The `Cluster` only routes
  * scripts that certainly did not run, because their node is unknown or has changed.
  */
-export function ioredisClusterClient(client: IoredisClusterLike): RedisClient {
+function clusterClient(client: IoredisClusterLike): RedisClient {
   return {
     isCluster: true,
     async send(name, args, key) {

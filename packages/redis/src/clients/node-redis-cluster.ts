@@ -29,10 +29,6 @@ interface NodeClient {
   sendCommand(args: string[]): Promise<unknown>
 }
 
-export function isNodeRedisCluster(client: object): client is NodeRedisClusterLike {
-  return hasMethods(client, 'sendCommand') && Array.isArray(Reflect.get(client, 'masters'))
-}
-
 /** Minimum time between two queries to live nodes for the new master of a key. */
 const askOthersEveryMs = 100
 /** Interval (ms) of the checks that a connecting client has found its nodes. */
@@ -40,10 +36,14 @@ const lookMs = 5
 /** Matches no script. EVALSHA is used because its permission is required anyway. */
 const noScript = '0'.repeat(40)
 
-export function nodeRedisClusterClient(client: NodeRedisClusterLike): RedisClient {
-  let connecting: Promise<void> | undefined
+export function nodeRedisClusterClient(cluster: object): RedisClient | undefined {
+  if (!hasMethods<NodeRedisClusterLike>(cluster, 'sendCommand')) return undefined
+  if (!Array.isArray(cluster.masters)) return undefined
+  const client = cluster
   let asking: Promise<unknown> | undefined
-  let askedAt = Number.NEGATIVE_INFINITY
+  const askAgain = (): void => {
+    asking = undefined
+  }
 
   /**
    * Makes the client discover the new master of a key. On its own it does so only when a node
@@ -52,15 +52,12 @@ export function nodeRedisClusterClient(client: NodeRedisClusterLike): RedisClien
    */
   async function findMaster(key: string): Promise<void> {
     const elsewhere = hashTags.map((tag) => `{${tag}}`).find((other) => isReady(client, other))
-    if (elsewhere !== undefined && !asking && performance.now() >= askedAt + askOthersEveryMs) {
-      asking = client
+    if (elsewhere !== undefined) {
+      asking ??= client
         .sendCommand(elsewhere, false, ['EVALSHA', noScript, '1', key])
         // The client reports the redirections that it followed in vain.
         .catch(() => undefined)
-        .finally(() => {
-          asking = undefined
-          askedAt = performance.now()
-        })
+        .finally(() => setTimeout(askAgain, askOthersEveryMs).unref())
     }
     await asking
   }
@@ -70,11 +67,8 @@ export function nodeRedisClusterClient(client: NodeRedisClusterLike): RedisClien
     async send(name, args, key) {
       const command = [name, ...args]
       checkOpen(client)
-      if (isConnecting(client, key)) {
-        connecting ??= untilConnected(client, key).finally(() => {
-          connecting = undefined
-        })
-        await connecting
+      while (isConnecting(client, key)) {
+        await new Promise((resolve) => setTimeout(resolve, lookMs).unref())
       }
       if (isReady(client, key) === false) {
         await findMaster(key)
@@ -94,14 +88,6 @@ export function nodeRedisClusterClient(client: NodeRedisClusterLike): RedisClien
 /** Returns whether the client is still discovering its first nodes and queues no commands. */
 function isConnecting({ isOpen, isReady, slots }: NodeRedisClusterLike, key: string): boolean {
   return isOpen && (isReady === false || slots[slotOf(key)] === undefined)
-}
-
-async function untilConnected(client: NodeRedisClusterLike, key: string): Promise<void> {
-  while (isConnecting(client, key)) {
-    await new Promise((resolve) => {
-      setTimeout(resolve, lookMs).unref()
-    })
-  }
 }
 
 /** Returns whether the master of a key is connected; `undefined` if it never was. */

@@ -6,11 +6,9 @@ export interface NodeRedisLike {
   readonly isOpen: boolean
 }
 
-export function isNodeRedis(client: object): client is NodeRedisLike {
-  return hasMethods(client, 'sendCommand') && typeof Reflect.get(client, 'isOpen') === 'boolean'
-}
-
-export function nodeRedisClient(client: NodeRedisLike): RedisClient {
+export function nodeRedisClient(client: object): RedisClient | undefined {
+  if (!hasMethods<NodeRedisLike>(client, 'sendCommand')) return undefined
+  if (typeof client.isOpen !== 'boolean') return undefined
   return singleClient(client, (command) => client.sendCommand(command))
 }
 
@@ -21,11 +19,8 @@ export interface NodeRedisSentinelLike {
   readonly isOpen: boolean
 }
 
-export function isNodeRedisSentinel(client: object): client is NodeRedisSentinelLike {
-  return hasMethods(client, 'sendCommand', 'getMasterNode')
-}
-
-export function nodeRedisSentinelClient(client: NodeRedisSentinelLike): RedisClient {
+export function nodeRedisSentinelClient(client: object): RedisClient | undefined {
+  if (!hasMethods<NodeRedisSentinelLike>(client, 'sendCommand', 'getMasterNode')) return undefined
   const single = singleClient(client, (command) => client.sendCommand(false, command))
   return { ...single, sendsAgain: true }
 }

@@ -1,27 +1,14 @@
 import { isOptions, quote, SluiceError } from '@sluice/core'
-import { type CommandClient, commandClient, isCommandClient } from './command-client.ts'
-import { type GlideLike, glideClient, isGlide } from './glide.ts'
+import { type CommandClient, commandClient } from './command-client.ts'
+import { type GlideLike, glideClient } from './glide.ts'
+import { type IoredisClusterLike, type IoredisLike, ioredisClient } from './ioredis.ts'
 import {
-  type IoredisClusterLike,
-  type IoredisLike,
-  ioredisClient,
-  ioredisClusterClient,
-  isIoredis,
-  isIoredisCluster,
-} from './ioredis.ts'
-import {
-  isNodeRedis,
-  isNodeRedisSentinel,
   type NodeRedisLike,
   type NodeRedisSentinelLike,
   nodeRedisClient,
   nodeRedisSentinelClient,
 } from './node-redis.ts'
-import {
-  isNodeRedisCluster,
-  type NodeRedisClusterLike,
-  nodeRedisClusterClient,
-} from './node-redis-cluster.ts'
+import { type NodeRedisClusterLike, nodeRedisClusterClient } from './node-redis-cluster.ts'
 import type { RedisClient } from './redis-client.ts'
 
 /**
@@ -37,6 +24,12 @@ export type UserClient =
   | GlideLike
   | CommandClient
 
+/** Each returns `undefined` for other clients, but later ones would take those of earlier ones. */
+const kinds = [
+  ...[ioredisClient, nodeRedisClusterClient, nodeRedisSentinelClient, nodeRedisClient],
+  ...[glideClient, commandClient],
+]
+
 /**
  * Recognises a client by methods that no other client has.
  * @throws SluiceError for an unknown client
@@ -44,13 +37,10 @@ export type UserClient =
 export function recogniseClient(client: unknown): RedisClient {
   quickenStrings()
   if (typeof client === 'object' && client !== null) {
-    if (isIoredis(client))
-      return isIoredisCluster(client) ? ioredisClusterClient(client) : ioredisClient(client)
-    if (isNodeRedisCluster(client)) return nodeRedisClusterClient(client)
-    if (isNodeRedisSentinel(client)) return nodeRedisSentinelClient(client)
-    if (isNodeRedis(client)) return nodeRedisClient(client)
-    if (isGlide(client)) return glideClient(client)
-    if (isCommandClient(client)) return commandClient(client)
+    for (const kind of kinds) {
+      const known = kind(client)
+      if (known) return known
+    }
   }
   throw new SluiceError(
     'SLUICE_CLIENT_INVALID',

@@ -1,5 +1,8 @@
 /** Returns whether a client has these methods, by which clients are recognised. */
-export function hasMethods(client: object, ...names: readonly string[]): boolean {
+export function hasMethods<Client extends object>(
+  client: object,
+  ...names: readonly string[]
+): client is Client {
   return names.every((name) => typeof Reflect.get(client, name) === 'function')
 }
 

@@ -48,40 +48,29 @@ export class ReplyReader implements TwinReading {
     if (!Array.isArray(reply)) throw unanswered(callId)
     // The reply to a single request is its report, the time and the number of unreadable values.
     const isLone = callId === ''
-    if (isLone ? reply.length > 3 : reply[0] !== callId) throw unanswered(callId)
+    if (!isLone && reply[0] !== callId) throw unanswered(callId)
     this.#reply = reply
     this.#callId = callId
     this.#now = this.#integer(reply[1])
     this.#at = isLone ? 0 : 2
-    const [only] = asks
-    const results =
-      only && asks.length === 1 ? [this.#resultOf(only)] : asks.map(this.#resultOf, this)
-    this.unreadable = isLone ? this.#rest(2) : this.#rest(this.#at)
+    const results = asks.map(this.#resultOf, this)
+    const end = isLone ? 2 : this.#at
+    if (reply.length !== end && reply.length !== end + 1) throw unanswered(callId)
+    this.unreadable = this.#integer(reply[end] ?? 0)
     return results
   }
 
   #resultOf({ op, checks }: QueuedRequest): AskResult {
-    const [only] = checks
-    // Most requests have one check; a list that grows allocates room for many.
-    if (only && checks.length === 1) {
-      const outcome = this.#next(op, only)
-      return typeof outcome === 'string' ? failedCheck(outcome) : [outcome]
+    const first = this.#at
+    this.#at += checks.length
+    for (let at = first; at < this.#at; at += 1) {
+      const report = this.#reply[at]
+      if (Array.isArray(report) && Number(report[0]) === -1) return failedCheck(String(report[1]))
     }
-    let failure: SluiceError | undefined
-    const outcomes: QueuedOutcome[] = []
-    for (const check of checks) {
-      const outcome = this.#next(op, check)
-      if (typeof outcome === 'string') failure ??= failedCheck(outcome)
-      else outcomes.push(outcome)
-    }
-    return failure ?? outcomes
+    return checks.map((check, index) => this.#outcomeOf(op, check, this.#reply[first + index]))
   }
 
-  /** Reads the next report: the outcome of a check, or why the check could not be decided. */
-  #next(op: QueuedRequest['op'], check: Check): QueuedOutcome | string {
-    const value = this.#reply[this.#at]
-    this.#at += 1
-    if (Array.isArray(value) && Number(value[0]) === -1) return String(value[1])
+  #outcomeOf(op: QueuedRequest['op'], check: Check, value: unknown): QueuedOutcome {
     const verdict = Array.isArray(value) ? this.#readList(value) : this.#readPacked(value)
     const now = this.#now
     const { counts, fromTwin } = algorithmOf(check.policy)
@@ -132,13 +121,6 @@ export class ReplyReader implements TwinReading {
     this.explicitMs = undefined
     this.aheadMs = 0
     return signed >= 0 ? 1 : 0
-  }
-
-  /** Follows the last report: number of stored values that could not be read. */
-  #rest(at: number): number {
-    if (at === this.#reply.length) return 0
-    if (at === this.#reply.length - 1) return this.#integer(this.#reply[at])
-    throw unanswered(this.#callId)
   }
 
   /** Clients can be configured to return integers as strings. */

@@ -1,4 +1,4 @@
-import { type ErrorCode, isSluiceError, SluiceError } from '@sluice/core'
+import { type ErrorCode, errorText, isSluiceError, SluiceError } from '@sluice/core'
 
 interface KnownFailure {
   readonly code: ErrorCode
@@ -73,7 +73,7 @@ function describe(what: string, error: unknown): SluiceError {
 }
 
 function reasonOf(error: unknown): string {
-  if (!(error instanceof Error)) return 'no reason given'
+  if (!(error instanceof Error)) return withoutSecrets(errorText(error ?? 'no reason given'))
   // An ioredis Cluster reports separately that it found no node, and why.
   const node = 'lastNodeError' in error ? ` ${reasonOf(error.lastNodeError)}` : ''
   // Node's fetch gives the reason only in `cause`.

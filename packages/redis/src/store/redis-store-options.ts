@@ -12,7 +12,7 @@ import {
   warnOnce,
   wholeNumber,
 } from '@sluice/core'
-import type { Encoding } from '../keys/key-encoder.ts'
+import type { Encoding, KeyOptions } from '../keys/key-encoder.ts'
 
 /**
  * Clock that decisions use. `server`: Redis's clock. `client`: the clock of this process, for
@@ -96,15 +96,13 @@ export interface BatchOptions {
 
 type Bounds = Readonly<Record<keyof BatchOptions, number>>
 
-/** The options with their defaults; only the secret may be missing. */
-export type RedisStoreSetup = {
-  readonly [option in keyof RedisStoreOptions]-?: option extends 'secret'
-    ? RedisStoreOptions[option]
-    : option extends 'batch'
-      ? Bounds
-      : option extends 'observers'
-        ? readonly StoreObservers[]
-        : Exclude<RedisStoreOptions[option], undefined>
+/** The options with their defaults. */
+export interface RedisStoreSetup extends KeyOptions {
+  readonly clock: Clock
+  readonly batch: Bounds
+  readonly denialTtlMs: number
+  readonly heartbeatMs: number
+  readonly observers: readonly StoreObservers[]
 }
 
 const encodings: readonly Encoding[] = ['packed', 'sorted-set']

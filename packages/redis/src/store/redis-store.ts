@@ -1,9 +1,6 @@
 import {
   type Ask,
   type Cancellation,
-  type Change,
-  type Check,
-  type DecidingOp,
   type ForgetOptions,
   type GrantCheck,
   type Granted,
@@ -17,7 +14,13 @@ import {
 } from '@sluice/core'
 import { boundLogLimit, checkLogLimit } from '@sluice/core/backend'
 import { CallEncoder, type CallTerms, type PlannedRequests } from '../calls/call-encoder.ts'
-import { CallQueue, notSentInTime, splitByPlan, storeClosed } from '../calls/call-queue.ts'
+import {
+  type Call,
+  CallQueue,
+  notSentInTime,
+  splitByPlan,
+  storeClosed,
+} from '../calls/call-queue.ts'
 import { connectionOf } from '../clients/client-connection.ts'
 import { hasKeyPrefix, recogniseClient, type UserClient } from '../clients/recognise-client.ts'
 import type { RedisClient } from '../clients/redis-client.ts'
@@ -43,18 +46,12 @@ import { type RedisStoreOptions, setUpRedisStore } from './redis-store-options.t
 
 /** A store in Redis or Valkey. You own the client: Sluice neither connects nor closes it. */
 export interface RedisStore extends Store {
-  apply(
-    op: DecidingOp,
-    checks: readonly Check[],
-    cancellation?: Cancellation,
-  ): Promise<readonly Outcome[]>
-  change(change: Change, cancellation?: Cancellation): Promise<readonly boolean[]>
+  apply(...request: Parameters<Store['apply']>): Promise<readonly Outcome[]>
+  change(...change: Parameters<Store['change']>): Promise<readonly boolean[]>
   submit(ask: Ask): void
   /** Rejects new checks, and waits up to a second for pending ones. */
   close(): Promise<void>
 }
-
-const noTerms: CallTerms = {}
 
 const fleets = processWide(
   '@sluice/redis/fleets/2',
@@ -73,15 +70,15 @@ const fleets = processWide(
  */
 export function redisStore(client: UserClient, options: RedisStoreOptions = {}): RedisStore {
   const redis = recogniseClient(client)
-  const { clock, encoding, batch, denialTtlMs, heartbeatMs, observers, ...keyOptions } =
-    setUpRedisStore(options)
+  const setup = setUpRedisStore(options)
+  const { clock, encoding, batch, denialTtlMs, heartbeatMs, observers } = setup
   const onInvalid = joined(observers.map((each) => each.onInvalid?.bind(each)))
-  const sharedPrefix = `${keyOptions.prefix}:{${hashTags[0]}}`
+  const sharedPrefix = `${setup.prefix}:{${hashTags[0]}}`
   const fleet = fleetOf(client, redis, sharedPrefix)
   let hasJoined = false
   const unobserve: (() => void)[] = []
   let tellOfCall: ((call: StoreCall) => void) | undefined
-  const keys = new KeyEncoder({ ...keyOptions, encoding })
+  const keys = new KeyEncoder(setup)
   const isServerClock = clock === 'server'
   const scripts = new Scripts(encoding)
   const replies = new ReplyReader()
@@ -99,16 +96,8 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
   function openQueue(): CallQueue {
     // Each node of a Cluster loads scripts separately.
     const runner = new ScriptRunner(redis)
-    const askRedis: AskRedis = (call, terms = noTerms) => {
-      if (runner.isLoading || clock === 'client' || call.asks[0]?.control)
-        return askLater(call, terms)
-      return askNow(call, terms)
-    }
 
-    async function askLater(
-      call: PlannedRequests,
-      terms: CallTerms,
-    ): Promise<readonly AskResult[]> {
+    const askLater: AskRedis = async (call, terms = {}) => {
       const { asks } = call
       if (clock === 'client') await fleet.clockAsked()
       while (runner.isLoading) await runner.loaded()
@@ -116,6 +105,11 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
       const [{ control, keys: [key = ''] = [] } = {}] = asks
       if (!control || clock === 'client') return askNow(call, terms)
       return sendInTime(redis, { key, control }, (untilMs) => askNow(call, { ...terms, untilMs }))
+    }
+
+    const askRedis: AskRedis = (call, terms = {}) => {
+      const mustWait = runner.isLoading || clock === 'client' || call.asks[0]?.control
+      return mustWait ? askLater(call, terms) : askNow(call, terms)
     }
 
     function askNow(call: PlannedRequests, terms: CallTerms): Promise<readonly AskResult[]> {
@@ -146,15 +140,15 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
       split: (asks) => splitByPlan(asks, calls),
       async send(call, onEnd) {
         const { asks } = call
-        const end = tellOfCall && timedCall(asks, tellOfCall)
+        let failed = false
         try {
           passOn(await ask(call), asks)
-          end?.(false)
         } catch (error) {
-          end?.(true)
+          failed = true
           const failure = storeFailure(error, connection.last)
           for (const one of asks) one.fail(failure)
         } finally {
+          tellOfCall?.(storeCall(call, failed))
           onEnd(call)
         }
       },
@@ -163,23 +157,25 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
 
   const queues = redis.isCluster ? queueByHashTag(openQueue) : openQueue()
 
-  function join(): void {
-    if (hasJoined || queues.isClosed) return
-    hasJoined = true
-    fleet.join(heartbeatMs)
+  function submit(ask: QueuedRequest): void {
+    if (!hasJoined && !queues.isClosed) {
+      hasJoined = true
+      fleet.join(heartbeatMs)
+    }
+    if (encoding !== 'packed') ask.checks = ask.checks.map(boundLogLimit)
+    ask.keys = keys.keysOf(ask.checks)
+    queues.submit(ask)
   }
 
   function request(
     op: QueuedRequest['op'],
-    wanted: readonly QueuedCheck[],
+    checks: readonly QueuedCheck[],
     cancellation?: Cancellation,
   ): Promise<readonly QueuedOutcome[]> {
-    join()
-    const checks = encoding === 'packed' ? wanted : wanted.map(boundLogLimit)
     if (clock !== 'client') cancellation?.control?.promise()
-    const queued = new PromisedRequest({ op, checks, keys: keys.keysOf(checks) }, cancellation)
-    queues.submit(queued)
-    return queued.outcomes
+    const promised = new PromisedRequest({ op, checks, keys: [] }, cancellation)
+    submit(promised)
+    return promised.outcomes
   }
 
   return {
@@ -190,7 +186,7 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
     name: 'redis',
     keys: {
       digestOf: (key) => keys.digestOf(key),
-      ...(keyOptions.digest ? { keyFor: (digest: string) => ({ key: digest, digest }) } : {}),
+      ...(setup.digest ? { keyFor: (digest: string) => ({ key: digest, digest }) } : {}),
       // SCAN returns names with the prefix, and the client would add it again.
       ...(hasKeyPrefix(client)
         ? {}
@@ -212,7 +208,8 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
         unobserve.push(fleet.observe(observer))
       },
       observeReturn(observer) {
-        unobserve.push(connection.observe(observer))
+        connection.observers.add(observer)
+        unobserve.push(() => connection.observers.delete(observer))
       },
     },
     fleet: {
@@ -236,8 +233,10 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
 
     apply: request,
 
-    async change(change, cancellation) {
-      const outcomes = await request(change.op, queuedChecks(change), cancellation)
+    async change({ op, checks }, cancellation) {
+      const queued =
+        op === 'block' ? checks.map(({ blockMs, ...rest }) => ({ ...rest, cost: blockMs })) : checks
+      const outcomes = await request(op, queued, cancellation)
       return outcomes.map(({ allowed }) => allowed)
     },
 
@@ -250,12 +249,7 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
       },
     }),
 
-    submit(ask) {
-      join()
-      if (encoding !== 'packed') ask.checks = ask.checks.map(boundLogLimit)
-      ask.keys = keys.keysOf(ask.checks)
-      queues.submit(ask)
-    },
+    submit,
 
     async close() {
       await queues.close()
@@ -266,22 +260,11 @@ export function redisStore(client: UserClient, options: RedisStoreOptions = {}):
   }
 }
 
-/** Returns the checks of a change in the form that scripts read. */
-function queuedChecks({ op, checks }: Change): readonly QueuedCheck[] {
-  if (op === 'block') return checks.map(({ blockMs, ...check }) => ({ ...check, cost: blockMs }))
-  if (op !== 'reset') return checks
-  return checks.map(({ closed, ...check }) => {
-    return closed ? { ...check, terms: { id: 0, lifeMs: 0, divisor: 1, closed } } : check
-  })
-}
-
-/** Starts timing a call. Call the returned function when the call ends. */
-function timedCall(asks: readonly QueuedRequest[], tell: (call: StoreCall) => void) {
+function storeCall({ asks, sentAt }: Call, failed: boolean): StoreCall {
   const checks = asks.reduce((sum, ask) => sum + ask.checks.length, 0)
-  const begun = { requests: asks.length, checks, startedAt: Date.now() }
-  const since = performance.now()
-  return (failed: boolean): void =>
-    tell({ ...begun, durationMs: performance.now() - since, failed })
+  const durationMs = performance.now() - sentAt
+  const startedAt = Math.round(Date.now() - durationMs)
+  return { requests: asks.length, checks, startedAt, durationMs, failed }
 }
 
 /** Returns the fleet of a prefix, shared by all stores of this process that write the same keys. */
