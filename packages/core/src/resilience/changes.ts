@@ -1,5 +1,6 @@
 import { algorithmOf } from '../algorithms/table.ts'
 import type { Due } from '../ledger/debts.ts'
+import type { UncountedUnits } from '../ledger/uncounted-units.ts'
 import { type Held, hasChanged, type Receipt } from '../model/check.ts'
 import type { Change, ManualChange, Outcome, Store } from '../model/store.ts'
 import { SluiceError } from '../options/errors.ts'
@@ -21,6 +22,7 @@ const maxDeferred = 10_000
 
 interface ChangesOptions extends Pick<StoreParts, 'monitor' | 'fallback'> {
   readonly outage: OutageWatch
+  readonly uncounted: UncountedUnits
   deadlinesOf(durationMs: number): Deadlines
 }
 
@@ -171,16 +173,18 @@ export class Changes {
 
   /** Charges a debt. Returns the units; `undefined` if the store failed: then the debt stays. */
   async #charge(store: Store, due: Due): Promise<number | undefined> {
-    const units = this.#options.fallback.unitsOwed(due)
+    const { fallback, uncounted } = this.#options
+    const units = fallback.unitsOwed(due)
     if (units === 0) return 0
     try {
       denialsOf(store)?.forget([due.check])
+      uncounted.forget([due.check])
       const [outcome] = await store.apply('charge', [{ ...due.check, cost: units }])
       due.part.settle(outcome?.receipt, (op, checks) => this.#change(store, { op, checks }))
       return units
     } catch {
       // The next request finds out whether the store is available.
-      this.#options.fallback.debts.oweAgain({ ...due, units })
+      fallback.debts.oweAgain({ ...due, units })
       return undefined
     }
   }
