@@ -104,7 +104,7 @@ export class Caller implements StoreWay, AskOwner {
 
   /** Returns the decision of outcomes found without a server call, which cannot be a probe. */
   #decidedHere(outcomes: readonly Outcome[], { checks }: PendingAsk): Decision {
-    this.#shared.outage.breaker.withdraw()
+    this.#shared.outage.withdraw()
     return decisionOf(outcomes, checks, 'store')
   }
 

@@ -58,7 +58,10 @@ export class SharedStore {
     this.#heard.add(store)
     this.#store = store
     store.telemetry?.observe?.((event) => this.monitor.tell(event))
-    store.telemetry?.observeReturn?.(() => this.outage.breaker.retryNow())
+    store.telemetry?.observeReturn?.(() => {
+      // The next request is a probe.
+      this.outage.retryAt = 0
+    })
   }
 
   health({ fleet, region }: Store): StoreHealth {
@@ -67,7 +70,7 @@ export class SharedStore {
     // For the store of a region.
     const pool = region?.grants()
     return {
-      breaker: this.outage.breaker.state,
+      breaker: this.outage.state,
       isAway: this.outage.isUnderWay,
       instances,
       clockSkewMs,
