@@ -37,6 +37,7 @@ export class LocalUnits implements Home {
   isSent = false
   /** Units that came back between the report to the store and its answer. */
   #late = 0
+  /** The receipt for the units: from the store, or from local memory in its place. */
   #recorded: Receipt | undefined
   #next: LocalUnits | undefined = undefined
   readonly #account: Account | undefined
@@ -45,11 +46,6 @@ export class LocalUnits implements Home {
   constructor(account?: Account, recorded?: Receipt) {
     this.#account = account
     this.#recorded = recorded
-  }
-
-  /** The receipt for the units: from the store, or from local memory in its place. */
-  get recorded(): Receipt | undefined {
-    return this.#whole().#recorded
   }
 
   /** True if units that come back are no longer free here. */

@@ -24,8 +24,6 @@ class Batch extends LocalUnits {
 interface LastAnswer extends Pick<Outcome, 'limit'> {
   readonly remaining: number
   readonly resetMs: number
-  /** The number of the call to the store: later calls have higher numbers. */
-  readonly number: number
   readonly atMs: number
 }
 
@@ -43,7 +41,7 @@ class KnownKey {
   #last: LastAnswer | undefined
   #calls = 0
   /** Answers to calls up to this number are too old to be learned. */
-  #forgotten = 0
+  #learned = 0
 
   get unsent(): number {
     return this.#open?.units ?? 0
@@ -96,9 +94,9 @@ class KnownKey {
 
   /** Learns the key's state from an answer, unless a later one is known. */
   learn(number: number, { limit, remaining, resetMs }: Outcome): void {
-    if (remaining === undefined || number <= this.#forgotten) return
-    if (this.#last && number < this.#last.number) return
-    this.#last = { limit, remaining, resetMs: resetMs ?? 0, number, atMs: monotonicMs() }
+    if (remaining === undefined || number <= this.#learned) return
+    this.#learned = number
+    this.#last = { limit, remaining, resetMs: resetMs ?? 0, atMs: monotonicMs() }
   }
 
   /** Records the answer to a batch. Without one, its units are a debt. */
@@ -106,14 +104,14 @@ class KnownKey {
     this.awaited -= 1
     this.uncounted -= batch.units
     // An answer that came earlier may have been given before or after this charge.
-    if (!outcome || (this.#last && number < this.#last.number)) this.forget()
+    if (!outcome || (this.#last && number < this.#learned)) this.forget()
     else this.learn(number, outcome)
   }
 
   /** Forgets the state, and ignores the answers of current calls. */
   forget(): void {
     this.#last = undefined
-    this.#forgotten = this.#calls
+    this.#learned = this.#calls
   }
 }
 
