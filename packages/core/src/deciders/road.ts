@@ -22,16 +22,14 @@ import { appliedLimitsOf } from './applied-limits.ts'
 /** Resets keys. Never rejects; returns false if that failed. */
 type Reset = (checks: readonly Check[]) => MaybePromise<boolean>
 
-/** Counts a denial against a penalty. Its block may reset the other keys of the request. */
-type Strike = (penalty: Check, beside?: readonly Check[]) => void
-
 /** The path of a decision, built once from the policies' options. */
 export interface Road {
   readonly decide: Decide
   /** For checks of the road's policies at their own limits. */
   readonly decideOwn: Decide
   consume(checks: readonly Check[], request?: object): MaybePromise<Decision>
-  readonly strike: Strike
+  /** Counts a denial against a penalty. Its block may reset the other keys of the request. */
+  strike(penalty: Check, beside?: readonly Check[]): void
   /** Resets or blocks keys here and in the store. Rejects if the store failed. */
   overwrite(change: ManualChange): Promise<boolean>
   /** Reports all uncounted units to the store, and returns unspent grants. */
@@ -94,7 +92,12 @@ export function roadOf({ policies, notesLimits, shared, caller }: RoadOptions): 
       ? limited
       : decide,
     consume: (checks, request) => decide('consume', checks, request),
-    strike: strikes(caller, reset),
+    strike(penalty, beside = []) {
+      void andThen(caller.decide('charge', [penalty]), ({ outcomes: [struck] }) => {
+        if (penalty.policy.thenReset && struck?.remaining === 0)
+          void reset(clearedBy(penalty, beside))
+      })
+    },
     overwrite,
     close() {
       caller.denials?.close()
@@ -151,15 +154,6 @@ function freshStarts(reset: Reset): Decider {
         )
         return decisionOf(outcomes, checks, decision.source)
       })
-    })
-  }
-}
-
-function strikes(caller: Caller, reset: Reset): Strike {
-  return (penalty, beside = []) => {
-    void andThen(caller.decide('charge', [penalty]), ({ outcomes: [struck] }) => {
-      if (penalty.policy.thenReset && struck?.remaining === 0)
-        void reset(clearedBy(penalty, beside))
     })
   }
 }
