@@ -4,7 +4,6 @@ import type { UncountedUnits } from '../ledger/uncounted-units.ts'
 import { type Held, hasChanged, type Receipt } from '../model/check.ts'
 import type { Change, ManualChange, Outcome, Store } from '../model/store.ts'
 import { SluiceError } from '../options/errors.ts'
-import { isPromise, type MaybePromise } from '../runtime/maybe-promise.ts'
 import { ControlCall } from '../waiting/control-call.ts'
 import type { Deadlines } from '../waiting/deadlines.ts'
 import { applyChange, denialsOf } from './denials.ts'
@@ -37,34 +36,25 @@ export class Changes {
   }
 
   /** Returns whether anything (for `renew`, everything) was there; false if the store failed. */
-  change(
+  async change(
     op: 'refund' | 'release' | 'renew',
     checks: readonly Held[],
     caller: CallingLimiter,
-  ): MaybePromise<boolean> {
+  ): Promise<boolean> {
     const { outage } = this.#options
     if (!outage.isClosed) {
       if (op !== 'renew') this.#deferred.push({ op, checks })
       if (this.#deferred.length > maxDeferred) this.#deferred.shift()
       return false
     }
-    const failed = (error: unknown): boolean => {
+    const deadlines = this.#options.deadlinesOf(caller.deadlineMs)
+    const asking = () =>
+      deadlines.inTime(applyChange(caller.store, { op, checks }), () => undefined)
+    try {
+      return hasChanged(op, await outage.attempt(asking, caller))
+    } catch (error) {
       caller.onFailure(op, error)
       return false
-    }
-    try {
-      const changed = applyChange(caller.store, { op, checks })
-      // A memory store answers at once: promises would take most of the time of a release.
-      if (!isPromise(changed)) return hasChanged(op, changed)
-      const deadlines = this.#options.deadlinesOf(caller.deadlineMs)
-      const asking = () => deadlines.inTime(changed, () => undefined)
-      return outage
-        .attempt(asking, caller)
-        .then((all) => hasChanged(op, all))
-        .catch(failed)
-    } catch (error) {
-      outage.fail(caller, error)
-      return failed(error)
     }
   }
 
