@@ -4,7 +4,7 @@ import type { UncountedUnits } from '../ledger/uncounted-units.ts'
 import { type Held, hasChanged, type Receipt } from '../model/check.ts'
 import type { Change, ManualChange, Outcome, Store } from '../model/store.ts'
 import { SluiceError } from '../options/errors.ts'
-import { ControlCall } from '../waiting/control-call.ts'
+import { type ControlCall, controlled } from '../waiting/control-call.ts'
 import type { Deadlines } from '../waiting/deadlines.ts'
 import { applyChange, denialsOf } from './denials.ts'
 import type { OutageWatch, StoreParts } from './outage-watch.ts'
@@ -71,16 +71,8 @@ export class Changes {
       )
     }
     const deadlineMs = Math.max(caller.deadlineMs, controlMs)
-    const control = new ControlCall(deadlineMs)
-    let missed: unknown
-    const deadlines = this.#options.deadlinesOf(deadlineMs)
-    const asking = () =>
-      deadlines.inTime(applyChange(caller.store, change, control), (error) => {
-        missed = error
-      })
-    const changed = await outage.attempt(asking, caller).catch((error: unknown) => {
-      throw missed ? control.failure(missed) : error
-    })
+    const changing = (control: ControlCall) => applyChange(caller.store, change, control)
+    const changed = await outage.attempt(() => controlled(deadlineMs, changing), caller)
     fallback.overwrite(await fallback.keyed(change, caller.store))
     return changed
   }
