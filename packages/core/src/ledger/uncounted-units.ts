@@ -21,12 +21,6 @@ class Batch extends LocalUnits {
   }
 }
 
-interface LastAnswer extends Pick<Outcome, 'limit'> {
-  readonly remaining: number
-  readonly resetMs: number
-  readonly atMs: number
-}
-
 /** The last known state of a key, and the units that this process has taken since. */
 class KnownKey {
   /** The last limiter that used the key. */
@@ -38,7 +32,9 @@ class KnownKey {
   /** Number of unanswered charges. */
   awaited = 0
   #open: Batch | undefined
-  #last: LastAnswer | undefined
+  #last: Outcome | undefined
+  /** Monotonic time (ms) of this answer. */
+  #lastAtMs = 0
   #calls = 0
   /** Answers to calls up to this number are too old to be learned. */
   #learned = 0
@@ -52,13 +48,14 @@ class KnownKey {
     const last = this.#last
     const { cost, limit, policy } = check
     if (!last || last.limit !== limit || limit === 0) return undefined
-    const elapsedMs = monotonicMs() - last.atMs
+    const elapsedMs = monotonicMs() - this.#lastAtMs
     // Nothing that was known a window ago still counts.
     if (elapsedMs >= policy.windowMs) return undefined
     if (this.uncounted + cost > policy.maxUncounted) return undefined
-    const remaining = last.remaining - this.uncounted
-    if (remaining < cost) return undefined
-    return admittedOutcome(check, { remaining, resetMs: last.resetMs - elapsedMs })
+    const { remaining = 0, resetMs = 0 } = last
+    const left = remaining - this.uncounted
+    if (left < cost) return undefined
+    return admittedOutcome(check, { remaining: left, resetMs: resetMs - elapsedMs })
   }
 
   take(check: Check): Batch {
@@ -93,10 +90,11 @@ class KnownKey {
   }
 
   /** Learns the key's state from an answer, unless a later one is known. */
-  learn(number: number, { limit, remaining, resetMs }: Outcome): void {
-    if (remaining === undefined || number <= this.#learned) return
+  learn(number: number, answer: Outcome): void {
+    if (answer.remaining === undefined || number <= this.#learned) return
     this.#learned = number
-    this.#last = { limit, remaining, resetMs: resetMs ?? 0, atMs: monotonicMs() }
+    this.#last = answer
+    this.#lastAtMs = monotonicMs()
   }
 
   /** Records the answer to a batch. Without one, its units are a debt. */
