@@ -14,10 +14,9 @@ import {
 import type { Policy } from '../model/policy.ts'
 import type { ManualChange, Outcome } from '../model/store.ts'
 import type { Caller } from '../resilience/caller.ts'
-import type { SharedStore } from '../resilience/shared-store.ts'
 import { storeError } from '../resilience/store-monitor.ts'
 import { andThen, type MaybePromise } from '../runtime/maybe-promise.ts'
-import { appliedLimitsOf } from './applied-limits.ts'
+import type { AppliedLimits } from './applied-limits.ts'
 
 /** Resets keys. Never rejects; returns false if that failed. */
 type Reset = (checks: readonly Check[]) => MaybePromise<boolean>
@@ -36,15 +35,13 @@ export interface Road {
   close(): Promise<void> | undefined
 }
 
-interface RoadOptions {
-  readonly policies: readonly Policy[]
-  readonly notesLimits: boolean
-  readonly shared: SharedStore
-  readonly caller: Caller
-}
-
-export function roadOf({ policies, notesLimits, shared, caller }: RoadOptions): Road {
-  const { store } = caller
+/** @param limits records the limits of requests, if some checks have their own */
+export function roadOf(
+  policies: readonly Policy[],
+  caller: Caller,
+  limits: AppliedLimits | undefined,
+): Road {
+  const { store, shared } = caller
   // It answers synchronously, and never fails.
   const memory = isMemoryStore(store) ? store : undefined
   const asks = (option: 'prefetchMs' | 'maxUncounted') =>
@@ -80,9 +77,8 @@ export function roadOf({ policies, notesLimits, shared, caller }: RoadOptions): 
   }
 
   const special = shadows(freshStarts(reset)(unlimitedChecks(limited)))
-  const appliedLimits = notesLimits ? appliedLimitsOf(store) : undefined
   const decide: Decide = (op, checks, request) => {
-    if (op === 'consume') appliedLimits?.note(checks)
+    if (op === 'consume') limits?.note(checks)
     const way = checks.length > 0 && checks.every(isPlain) ? limited : special
     return way(op, checks, request)
   }

@@ -13,7 +13,7 @@ import type { DecidingOp, Outcome, StoreOp } from '../model/store.ts'
 import { errorText } from '../options/errors.ts'
 import { warnOnce } from '../options/warn.ts'
 import { Caller } from '../resilience/caller.ts'
-import { type SharedStore, sharedStoreOf } from '../resilience/shared-store.ts'
+import { sharedStoreOf } from '../resilience/shared-store.ts'
 import type { MaybePromise } from '../runtime/maybe-promise.ts'
 import { centralPolicy } from './regional-policies.ts'
 import type { RegionStores, Shares } from './shares.ts'
@@ -38,7 +38,6 @@ class CentralUnits implements Home {
  * keys), and policies with reach `global`. It has a deadline and a circuit breaker.
  */
 export class Central {
-  readonly #shared: SharedStore
   readonly #caller: Caller
   readonly #shares: Shares
   readonly #policies = new WeakMap<Policy, Policy>()
@@ -52,18 +51,17 @@ export class Central {
         `global store of ${region}`,
       )
     const rules = { failureMode: 'closed', instances: undefined } as const
-    this.#shared = sharedStoreOf(store)
-    this.#caller = new Caller({ store, deadlineMs, onFailure, ...rules }, this.#shared)
+    this.#caller = new Caller({ store, deadlineMs, onFailure, ...rules }, sharedStoreOf(store))
     this.#shares = shares
-    this.#decideByGrants = this.#shared.grants.decider(this.#caller)(this.#caller.decide)
+    this.#decideByGrants = this.#caller.shared.grants.decider(this.#caller)(this.#caller.decide)
   }
 
   get isAway(): boolean {
-    return this.#shared.outage.isUnderWay
+    return this.#caller.shared.outage.isUnderWay
   }
 
   get grants(): ReturnType<StoreRegion['grants']> {
-    const { counters, hotKeys } = this.#shared.grants
+    const { counters, hotKeys } = this.#caller.shared.grants
     return { ...counters, hotKeys }
   }
 
@@ -105,12 +103,12 @@ export class Central {
   reset(checks: readonly ResetCheck[]): Promise<readonly boolean[]> {
     // The limiter's grants are those of its share.
     const central = checks.map(({ closed: _, ...check }) => this.#checkOf(check))
-    const { changes, grants } = this.#shared
+    const { changes, grants } = this.#caller.shared
     return changes.overwrite({ op: 'reset', checks: grants.forget(central) }, this.#caller)
   }
 
   close(): Promise<void> {
     this.#caller.denials?.close()
-    return this.#shared.grants.close(this.#caller.store)
+    return this.#caller.shared.grants.close(this.#caller.store)
   }
 }

@@ -17,8 +17,8 @@ export class Caller implements StoreWay, AskOwner {
   readonly deadlineMs: number
   readonly onFailure: CallingLimiter['onFailure']
   readonly denials: Denials | undefined
+  readonly shared: SharedStore
   readonly #deadlines: Deadlines
-  readonly #shared: SharedStore
 
   constructor(limiter: CallingLimiter, shared: SharedStore) {
     this.store = limiter.store
@@ -28,14 +28,14 @@ export class Caller implements StoreWay, AskOwner {
     this.onFailure = limiter.onFailure
     this.denials = denialsOf(limiter.store)
     this.#deadlines = shared.deadlinesOf(limiter.deadlineMs)
-    this.#shared = shared
+    this.shared = shared
   }
 
   readonly decide: Decide = (op, checks, request) => {
     const ask = new PendingAsk(op, checks, this, request)
-    const { outage, changes, fallback } = this.#shared
+    const { outage, changes, fallback } = this.shared
     // No loop over the watches: with their several shapes, it costs half as much as the decision.
-    if (request && this.#shared.timedOut.has(request)) {
+    if (request && this.shared.timedOut.has(request)) {
       // All calls for one request share one deadline.
       const decision = outage.decideWithout(ask)
       changes.payFor(ask)
@@ -56,17 +56,17 @@ export class Caller implements StoreWay, AskOwner {
     const { store } = this
     // It never fails, and promises would take most of the time of a release.
     if (isMemoryStore(store)) return hasChanged(op, store.change({ op, checks: held }))
-    return this.#shared.changes.change(op, held, this)
+    return this.shared.changes.change(op, held, this)
   }
 
   /** Returns whether the store may be called. If so, it must be called. */
   mayAsk(checks: readonly Check[]): boolean {
-    return this.#shared.outage.mayAsk({ checks, caller: this })
+    return this.shared.outage.mayAsk({ checks, caller: this })
   }
 
   /** Renews and takes grants within the deadline. Rejects if the store failed. */
   async hold(check: GrantCheck, isReturning: boolean): Promise<Granted | undefined> {
-    const { outage, monitor } = this.#shared
+    const { outage, monitor } = this.shared
     const asking = () =>
       this.#deadlines.inTime(this.grant(check, isReturning), () => monitor.tellMissed())
     const [answer] = await outage.attempt(asking, this)
@@ -78,9 +78,9 @@ export class Caller implements StoreWay, AskOwner {
     const ask = new PendingAsk('consume', [check], this, request)
     if (failure !== undefined) {
       this.onFailure(ask.op, failure)
-      this.#shared.timedOut.add(request)
+      this.shared.timedOut.add(request)
     }
-    return this.#shared.outage.decideWithout(ask)
+    return this.shared.outage.decideWithout(ask)
   }
 
   #askStore(ask: PendingAsk): MaybePromise<Decision> {
@@ -102,27 +102,27 @@ export class Caller implements StoreWay, AskOwner {
       )
       return this.#wait(ask)
     }
-    if (!this.#shared.isRemote && this.#shared.outage.isUnderWay) {
-      this.#shared.outage.succeed(this)
+    if (!this.shared.isRemote && this.shared.outage.isUnderWay) {
+      this.shared.outage.succeed(this)
     }
     return this.#decidedHere(outcomes, ask)
   }
 
   /** Returns the decision of outcomes found without a server call, which cannot be a probe. */
   #decidedHere(outcomes: readonly Outcome[], { checks }: PendingAsk): Decision {
-    this.#shared.outage.withdraw()
+    this.shared.outage.withdraw()
     return decisionOf(outcomes, checks, 'store')
   }
 
   #wait(ask: PendingAsk): Promise<Decision> {
-    this.#shared.isRemote = true
-    this.#shared.outage.noteWait()
+    this.shared.isRemote = true
+    this.shared.outage.noteWait()
     this.#deadlines.add(ask)
     return ask.promise()
   }
 
   onAnswer(ask: PendingAsk, found: readonly Outcome[]): void {
-    const { outage, changes, fallback } = this.#shared
+    const { outage, changes, fallback } = this.shared
     try {
       // The store has answered synchronously: nobody waits for a promise yet.
       if (ask.dueAt === 0) {
@@ -149,18 +149,18 @@ export class Caller implements StoreWay, AskOwner {
     ask.leave()
     if (!ask.meanwhile) ask.answer(this.#decideAfterFailure(error, ask, false))
     // The store may have taken the units. They stay a debt.
-    else this.#shared.changes.answeredLate(ask, [])
+    else this.shared.changes.answeredLate(ask, [])
   }
 
   onDeadline(ask: PendingAsk, error: unknown): Decision {
-    this.#shared.monitor.tellMissed()
-    if (typeof ask.request === 'object') this.#shared.timedOut.add(ask.request)
+    this.shared.monitor.tellMissed()
+    if (typeof ask.request === 'object') this.shared.timedOut.add(ask.request)
     return this.#decideAfterFailure(error, ask, true)
   }
 
   #decideAfterFailure(error: unknown, ask: PendingAsk, isDoubtful: boolean): Decision {
     this.onFailure(ask.op, error)
-    this.#shared.outage.fail(this, error)
-    return this.#shared.outage.decideWithout(ask, isDoubtful)
+    this.shared.outage.fail(this, error)
+    return this.shared.outage.decideWithout(ask, isDoubtful)
   }
 }
