@@ -133,7 +133,7 @@ export class Caller implements StoreWay, AskOwner {
       ask.leave()
       this.denials?.answered(ask, answer)
       if (!answer.allowed || fallback.blocked.size > 0) fallback.remember(ask.checks, answer)
-      if (ask.meanwhile) {
+      if (ask.decision) {
         changes.answeredLate(ask, found)
         return
       }
@@ -147,7 +147,7 @@ export class Caller implements StoreWay, AskOwner {
 
   onError(ask: PendingAsk, error: unknown): void {
     ask.leave()
-    if (!ask.meanwhile) ask.answer(this.#decideAfterFailure(error, ask, false))
+    if (!ask.decision) ask.answer(this.#decideAfterFailure(error, ask, false))
     // The store may have taken the units. They stay a debt.
     else this.shared.changes.answeredLate(ask, [])
   }

@@ -88,7 +88,7 @@ export class Changes {
     let isKept = false
     for (const index of ask.checks.keys()) {
       const receipt = found[index]?.receipt
-      const local = ask.meanwhile?.outcomes[index]?.receipt
+      const local = ask.decision?.outcomes[index]?.receipt
       if (!receipt) {
         if (local) debts.confirm(local)
       } else if (this.#keeps(receipt, local, ask)) isKept = true
@@ -101,11 +101,11 @@ export class Changes {
     this.payFor(ask)
   }
 
-  #keeps(receipt: Receipt, local: Receipt | undefined, { op, meanwhile }: PendingAsk): boolean {
-    if (!meanwhile?.allowed && op !== 'charge') return false
+  #keeps(receipt: Receipt, local: Receipt | undefined, { op, decision }: PendingAsk): boolean {
+    if (!decision?.allowed && op !== 'charge') return false
     // A local lease runs for the request, or nobody would end the store's lease.
     if (algorithmOf(receipt.check.policy).counts === 'leases') return false
-    if (meanwhile?.source !== 'fallback') return true
+    if (decision?.source !== 'fallback') return true
     // If the debt was given back or paid meanwhile, it must not be paid twice.
     return local !== undefined && this.#options.fallback.debts.cancelDoubtful(local, receipt)
   }

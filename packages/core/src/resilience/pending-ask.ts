@@ -35,9 +35,8 @@ export class PendingAsk extends Deadline implements Ask {
   /** For the denials: the number of changes to keys, and the simulated time, of the call. */
   changes = 0
   simulatedMs = 0
+  /** The decision, by the store's answer or when the deadline passed. */
   decision: Decision | undefined = undefined
-  /** The decision made when the deadline passed. */
-  meanwhile: Decision | undefined = undefined
   #resolve: ((decision: Decision) => void) | undefined = undefined
 
   constructor(op: DecidingOp, checks: readonly Check[], caller: AskOwner, request?: object) {
@@ -49,7 +48,7 @@ export class PendingAsk extends Deadline implements Ask {
   }
 
   get isUnwanted(): boolean {
-    return this.decision !== undefined || this.meanwhile !== undefined
+    return this.decision !== undefined
   }
 
   /** Monotonic time (ms) of the call. */
@@ -77,9 +76,7 @@ export class PendingAsk extends Deadline implements Ask {
   }
 
   override miss(error: unknown): void {
-    if (this.decision) return
-    this.meanwhile = this.caller.onDeadline(this, error)
-    this.#resolve?.(this.meanwhile)
+    if (!this.decision) this.answer(this.caller.onDeadline(this, error))
   }
 }
 
