@@ -48,8 +48,7 @@ export class Changes {
       return false
     }
     const deadlines = this.#options.deadlinesOf(caller.deadlineMs)
-    const asking = () =>
-      deadlines.inTime(applyChange(caller.store, { op, checks }), () => undefined)
+    const asking = () => deadlines.inTime(applyChange(caller.store, { op, checks }))
     try {
       return hasChanged(op, await outage.attempt(asking, caller))
     } catch (error) {
