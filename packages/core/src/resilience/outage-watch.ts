@@ -252,8 +252,10 @@ class Counts {
 
 /** Returns the strictest failure mode of a request's policies, except its penalty. */
 function strictest(checks: readonly Check[], ofLimiter: FailureMode): FailureMode {
-  const modes = checks
-    .filter(({ policy }) => algorithmOf(policy).counts !== 'strikes')
-    .map(({ policy }) => policy.failureMode ?? ofLimiter)
-  return failureModes.findLast((mode) => modes.includes(mode)) ?? ofLimiter
+  let found = -1
+  for (const { policy } of checks) {
+    if (algorithmOf(policy).counts === 'strikes') continue
+    found = Math.max(found, failureModes.indexOf(policy.failureMode ?? ofLimiter))
+  }
+  return failureModes[found] ?? ofLimiter
 }
