@@ -5,7 +5,7 @@ import { fakeTime } from '../../support/fake-time.ts'
 
 fakeTime(undefined, { random: 0 })
 
-const caller = {} as never
+const caller = { limiter: {} } as never
 
 const nothing = () => undefined
 const parts = { monitor: new StoreMonitor(), fallback: caller, onAway: nothing, onBack: nothing }

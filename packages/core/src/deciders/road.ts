@@ -41,7 +41,8 @@ export function roadOf(
   caller: Caller,
   limits: AppliedLimits | undefined,
 ): Road {
-  const { store, shared } = caller
+  const { limiter, shared } = caller
+  const { store } = limiter
   // It answers synchronously, and never fails.
   const memory = isMemoryStore(store) ? store : undefined
   const asks = (option: 'prefetchMs' | 'maxUncounted') =>
@@ -59,7 +60,7 @@ export function roadOf(
     const { op, checks } = change
     const whole = op === 'reset' && grants ? { op, checks: grants.forget(checks) } : change
     try {
-      return (await shared.changes.overwrite(whole, caller)).includes(true)
+      return (await shared.changes.overwrite(whole, limiter)).includes(true)
     } catch (error) {
       throw storeError(error)
     }
@@ -70,7 +71,7 @@ export function roadOf(
     return overwrite({ op: 'reset', checks }).then(
       () => true,
       (error: unknown) => {
-        caller.onFailure('reset', error)
+        limiter.onFailure('reset', error)
         return false
       },
     )

@@ -20,10 +20,10 @@ export class Fallback implements Home {
   readonly debts: Debts = new Debts()
   /** Keys that the store has reported as blocked. */
   readonly blocked: BoundedMap<true> = new BoundedMap(maxBlocked)
-  readonly #memory: MemoryStore
+  readonly memory: MemoryStore
 
   constructor(memory: MemoryStore) {
-    this.#memory = memory
+    this.memory = memory
   }
 
   /**
@@ -36,7 +36,7 @@ export class Fallback implements Home {
     isDoubtful: boolean,
   ): Decision {
     const locals = checks.map((check) => localCheck(check, instances))
-    const outcomes = this.#memory.apply(op, locals)
+    const outcomes = this.memory.apply(op, locals)
     // Clients see the policy, not this process's share of it.
     const shown = outcomes.map((outcome, index) => {
       const check = checks[index]
@@ -77,14 +77,14 @@ export class Fallback implements Home {
   }
 
   #change(op: 'refund' | 'release' | 'renew', held: Held): boolean {
-    return this.#memory.change({ op, checks: [held] })[0] ?? false
+    return this.memory.change({ op, checks: [held] })[0] ?? false
   }
 
   /** Repeats the store's change in local memory. */
   overwrite(change: ManualChange): void {
     if (change.op === 'reset') for (const check of change.checks) this.debts.drop(check)
     try {
-      this.#memory.change(change)
+      this.memory.change(change)
     } catch {
       // Local memory is full of exhausted keys, so only the store enforces the block.
     }
@@ -95,7 +95,7 @@ export class Fallback implements Home {
     const checks: CountedKey[] = []
     for (const check of change.checks) {
       const { digest } = check
-      const found = digest === undefined ? check : await this.#memory.keys.keyFor(digest, store)
+      const found = digest === undefined ? check : await this.memory.keys.keyFor(digest, store)
       if (found) checks.push({ ...check, key: found.key })
     }
     return { ...change, checks }
@@ -130,7 +130,7 @@ export class Fallback implements Home {
     const most = Math.min(units, algorithm.capacity(check))
     // A bucket's debt has been draining.
     if (algorithm.capacityLevel) return most
-    const [outcome] = this.#memory.apply('peek', [local])
+    const [outcome] = this.memory.apply('peek', [local])
     if (!outcome?.remaining) return most
     return Math.min(most, algorithm.capacity(local) - outcome.remaining)
   }

@@ -108,7 +108,7 @@ export class Grants {
   async close(store: Store): Promise<void> {
     const closed: HotKey[] = []
     for (const { policy, way, keys } of this.#policies.values()) {
-      if (way.store !== store) continue
+      if (way.limiter.store !== store) continue
       for (const hot of keys.values()) {
         // The requests below report what was spent, since nothing is reset.
         hot.forget()

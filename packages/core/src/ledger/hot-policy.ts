@@ -95,7 +95,7 @@ export class HotKey extends Holding {
 
   /** Divides the remaining units, so that all processes get some. */
   get divisor(): number {
-    const { store, instances = store.fleet?.instances ?? 1 } = this.of.way
+    const { store, instances = store.fleet?.instances ?? 1 } = this.of.way.limiter
     return 2 * instances
   }
 

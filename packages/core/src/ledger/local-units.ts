@@ -12,9 +12,8 @@ import type { MaybePromise } from '../runtime/maybe-promise.ts'
 
 /** A limiter's access to its store. */
 export interface StoreWay {
-  readonly store: Store
-  /** The number of processes that share the limits, if the user has set it. */
-  readonly instances: number | undefined
+  /** `instances`: number of processes that share the limits, if the user has set it. */
+  readonly limiter: { readonly store: Store; readonly instances: number | undefined }
   /** Decides checks; in this process while the store is unavailable. */
   readonly decide: Decide
   readonly change: ChangeAtStore

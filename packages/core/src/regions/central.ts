@@ -104,11 +104,11 @@ export class Central {
     // The limiter's grants are those of its share.
     const central = checks.map(({ closed: _, ...check }) => this.#checkOf(check))
     const { changes, grants } = this.#caller.shared
-    return changes.overwrite({ op: 'reset', checks: grants.forget(central) }, this.#caller)
+    return changes.overwrite({ op: 'reset', checks: grants.forget(central) }, this.#caller.limiter)
   }
 
   close(): Promise<void> {
     this.#caller.denials?.close()
-    return this.#caller.shared.grants.close(this.#caller.store)
+    return this.#caller.shared.grants.close(this.#caller.limiter.store)
   }
 }

@@ -11,21 +11,13 @@ import type { SharedStore } from './shared-store.ts'
 
 /** A store as one limiter uses it: with a deadline, a breaker and a failure mode. */
 export class Caller implements StoreWay, AskOwner {
-  readonly store: CallingLimiter['store']
-  readonly instances: CallingLimiter['instances']
-  readonly failureMode: CallingLimiter['failureMode']
-  readonly deadlineMs: number
-  readonly onFailure: CallingLimiter['onFailure']
+  readonly limiter: CallingLimiter
   readonly denials: Denials | undefined
   readonly shared: SharedStore
   readonly #deadlines: Deadlines
 
   constructor(limiter: CallingLimiter, shared: SharedStore) {
-    this.store = limiter.store
-    this.instances = limiter.instances
-    this.failureMode = limiter.failureMode
-    this.deadlineMs = limiter.deadlineMs
-    this.onFailure = limiter.onFailure
+    this.limiter = limiter
     this.denials = denialsOf(limiter.store)
     this.#deadlines = shared.deadlinesOf(limiter.deadlineMs)
     this.shared = shared
@@ -48,15 +40,15 @@ export class Caller implements StoreWay, AskOwner {
   }
 
   grant(check: GrantCheck, isReturning: boolean): MaybePromise<readonly Granted[]> {
-    const ask = () => this.store.grant?.([check]) ?? []
-    return isReturning ? forgetting(this.store, [check], ask) : ask()
+    const ask = () => this.limiter.store.grant?.([check]) ?? []
+    return isReturning ? forgetting(this.limiter.store, [check], ask) : ask()
   }
 
   readonly change: ChangeAtStore = (op, held) => {
-    const { store } = this
+    const { store } = this.limiter
     // It never fails, and promises would take most of the time of a release.
     if (isMemoryStore(store)) return hasChanged(op, store.change({ op, checks: held }))
-    return this.shared.changes.change(op, held, this)
+    return this.shared.changes.change(op, held, this.limiter)
   }
 
   /** Returns whether the store may be called. If so, it must be called. */
@@ -69,7 +61,7 @@ export class Caller implements StoreWay, AskOwner {
     const { outage, monitor } = this.shared
     const asking = () =>
       this.#deadlines.inTime(this.grant(check, isReturning), () => monitor.tellMissed())
-    const [answer] = await outage.attempt(asking, this)
+    const [answer] = await outage.attempt(asking, this.limiter)
     return answer
   }
 
@@ -77,14 +69,14 @@ export class Caller implements StoreWay, AskOwner {
   decideWithout(check: Check, request: object, failure: unknown): Decision {
     const ask = new PendingAsk('consume', [check], this, request)
     if (failure !== undefined) {
-      this.onFailure(ask.op, failure)
+      this.limiter.onFailure(ask.op, failure)
       this.shared.timedOut.add(request)
     }
     return this.shared.outage.decideWithout(ask)
   }
 
   #askStore(ask: PendingAsk): MaybePromise<Decision> {
-    const { store } = this
+    const { store } = this.limiter
     let outcomes: MaybePromise<readonly Outcome[]>
     try {
       if (store.submit) {
@@ -103,7 +95,7 @@ export class Caller implements StoreWay, AskOwner {
       return this.#wait(ask)
     }
     if (!this.shared.isRemote && this.shared.outage.isUnderWay) {
-      this.shared.outage.succeed(this)
+      this.shared.outage.succeed(this.limiter)
     }
     return this.#decidedHere(outcomes, ask)
   }
@@ -137,7 +129,7 @@ export class Caller implements StoreWay, AskOwner {
         changes.answeredLate(ask, found)
         return
       }
-      outage.succeed(this, ask.askedAt)
+      outage.succeed(this.limiter, ask.askedAt)
       ask.answer(answer)
     } catch (error) {
       // The store's answer is invalid.
@@ -159,8 +151,8 @@ export class Caller implements StoreWay, AskOwner {
   }
 
   #decideAfterFailure(error: unknown, ask: PendingAsk, isDoubtful: boolean): Decision {
-    this.onFailure(ask.op, error)
-    this.shared.outage.fail(this, error)
+    this.limiter.onFailure(ask.op, error)
+    this.shared.outage.fail(this.limiter, error)
     return this.shared.outage.decideWithout(ask, isDoubtful)
   }
 }

@@ -93,7 +93,7 @@ export class Changes {
       } else if (this.#keeps(receipt, local, ask)) isKept = true
       else back.push({ ...receipt.check, receipt })
     }
-    if (back.length > 0) void this.#change(ask.caller.store, { op: 'refund', checks: back })
+    if (back.length > 0) void this.#change(ask.caller.limiter.store, { op: 'refund', checks: back })
     if (isKept || back.length > 0) {
       this.#options.monitor.tell({ type: 'late-reply', charge: isKept ? 'kept' : 'refunded' })
     }
@@ -131,7 +131,7 @@ export class Changes {
   payFor({ checks, caller }: PendingAsk): void {
     if (!this.#options.outage.isClosed) return
     const dues = checks.flatMap((check) => this.#options.fallback.debts.take(check) ?? [])
-    if (dues.length > 0) void this.#pay(caller.store, dues)
+    if (dues.length > 0) void this.#pay(caller.limiter.store, dues)
   }
 
   /** Makes a change now. If it fails, units stay taken, which is safe. */

@@ -105,7 +105,7 @@ export class OutageWatch {
     if (nowMs < endMs) {
       return fractionOf(checks[0]?.key ?? '') < (nowMs - startMs) / (endMs - startMs)
     }
-    this.#end(caller, endMs)
+    this.#end(caller.limiter, endMs)
     return true
   }
 
@@ -137,14 +137,14 @@ export class OutageWatch {
   /** @param isDoubtful whether the store may still count the units */
   decideWithout(ask: PendingAsk, isDoubtful = false): Decision {
     this.#shared.monitor.counters.decisionsWithout += 1
-    const { op, checks, caller } = ask
-    const mode = strictest(checks, caller.failureMode)
+    const { op, checks } = ask
+    const { failureMode, store, instances = store.fleet?.instances ?? 1 } = ask.caller.limiter
+    const mode = strictest(checks, failureMode)
     // The units of `async` policies are bounded in every mode.
     const isUncounted = op === 'charge' && checks.every(({ policy }) => policy.maxUncounted > 0)
     if (mode === 'open' && !isUncounted) return passAll
     // A charge is counted in the mode 'closed' too: its units are already used.
     if (mode === 'closed' && op !== 'charge') return refuseAll
-    const instances = caller.instances ?? caller.store.fleet?.instances ?? 1
     return this.#shared.fallback.decide(ask, instances, isDoubtful)
   }
 

@@ -6,7 +6,7 @@ import type { Ask, DecidingOp, Outcome, StoreOp } from '../model/store.ts'
 import { Deadline } from '../waiting/deadlines.ts'
 
 /** A limiter as the caller of a store, with its rules for a store that does not answer. */
-export interface CallingLimiter extends Pick<StoreWay, 'store' | 'instances'> {
+export interface CallingLimiter extends Readonly<StoreWay['limiter']> {
   readonly failureMode: FailureMode
   readonly deadlineMs: number
   /** Called for each request for which the store failed. */
@@ -14,7 +14,8 @@ export interface CallingLimiter extends Pick<StoreWay, 'store' | 'instances'> {
 }
 
 /** The sender of an ask, which turns its end into a decision. */
-export interface AskOwner extends CallingLimiter {
+export interface AskOwner {
+  readonly limiter: CallingLimiter
   onAnswer(ask: PendingAsk, outcomes: readonly Outcome[]): void
   onError(ask: PendingAsk, error: unknown): void
   /** Returns the failure mode's decision. */
@@ -53,7 +54,7 @@ export class PendingAsk extends Deadline implements Ask {
 
   /** Monotonic time (ms) of the call. */
   get askedAt(): number {
-    return this.dueAt - this.caller.deadlineMs
+    return this.dueAt - this.caller.limiter.deadlineMs
   }
 
   promise(): Promise<Decision> {

@@ -13,7 +13,6 @@ import { StoreMonitor } from './store-monitor.ts'
 
 /** The state that the limiters of a store share in one process. */
 export class SharedStore {
-  readonly memory: MemoryStore
   readonly monitor: StoreMonitor = new StoreMonitor()
   readonly grants: Grants = new Grants(() => this.outage.isUnderWay)
   readonly fallback: Fallback
@@ -31,7 +30,6 @@ export class SharedStore {
   #store: Store | undefined
 
   constructor(memory: MemoryStore) {
-    this.memory = memory
     this.fallback = new Fallback(memory)
     this.uncounted = new UncountedUnits(() => this.outage.isUnderWay, this.fallback.debts)
     this.outage = new OutageWatch(this)
@@ -101,7 +99,7 @@ const sharedStores = processWide(
 export function sharedStoreOf(store: Store, fallback?: MemoryStore): SharedStore {
   const space = store.space ?? store
   const known = sharedStores.get(space)
-  if (known && fallback && known.memory !== fallback) {
+  if (known && fallback && known.fallback.memory !== fallback) {
     throw new SluiceError(
       'SLUICE_OPTION_INVALID',
       'fallback: another limiter on this store has a different fallback, or none; use the same for all of them',
