@@ -2,7 +2,7 @@ import type { StoreWay } from '../ledger/local-units.ts'
 import type { Check } from '../model/check.ts'
 import type { Decision } from '../model/decision.ts'
 import type { FailureMode } from '../model/policy.ts'
-import type { Ask, DecidingOp, Outcome, StoreOp } from '../model/store.ts'
+import type { DecidingOp, StoreOp } from '../model/store.ts'
 import { Deadline } from '../waiting/deadlines.ts'
 
 /** A limiter as the caller of a store, with its rules for a store that does not answer. */
@@ -13,23 +13,18 @@ export interface CallingLimiter extends Readonly<StoreWay['limiter']> {
   onFailure(op: StoreOp, error: unknown): void
 }
 
-/** The sender of an ask, which turns its end into a decision. */
-export interface AskOwner {
+interface AskOwner {
   readonly limiter: CallingLimiter
-  onAnswer(ask: PendingAsk, outcomes: readonly Outcome[]): void
-  onError(ask: PendingAsk, error: unknown): void
-  /** Returns the failure mode's decision. */
-  onDeadline(ask: PendingAsk, error: unknown): Decision
 }
 
 /**
  * One request of a limiter to a store. To save objects, it is also the item in the store's queue
  * and in the ring of deadlines.
  */
-export class PendingAsk extends Deadline implements Ask {
+export class PendingAsk<Caller extends AskOwner = AskOwner> extends Deadline {
   readonly op: DecidingOp
   checks: readonly Check[]
-  readonly caller: AskOwner
+  readonly caller: Caller
   /** The request, if other checks may follow for it: all of them share one deadline. */
   readonly request: object | undefined
   keys: readonly string[] = noKeys
@@ -40,7 +35,7 @@ export class PendingAsk extends Deadline implements Ask {
   decision: Decision | undefined = undefined
   #resolve: ((decision: Decision) => void) | undefined = undefined
 
-  constructor(op: DecidingOp, checks: readonly Check[], caller: AskOwner, request?: object) {
+  constructor(op: DecidingOp, checks: readonly Check[], caller: Caller, request?: object) {
     super()
     this.op = op
     this.checks = checks
@@ -66,18 +61,6 @@ export class PendingAsk extends Deadline implements Ask {
   answer(decision: Decision): void {
     this.decision = decision
     this.#resolve?.(decision)
-  }
-
-  settle(outcomes: readonly Outcome[]): void {
-    this.caller.onAnswer(this, outcomes)
-  }
-
-  fail(error: unknown): void {
-    this.caller.onError(this, error)
-  }
-
-  override miss(error: unknown): void {
-    if (!this.decision) this.answer(this.caller.onDeadline(this, error))
   }
 }
 
