@@ -87,7 +87,7 @@ export class SharedStore {
 }
 
 const sharedStores = processWide(
-  '@sluice/core/shared-stores/4',
+  '@sluice/core/shared-stores/5',
   () => new WeakMap<object, SharedStore>(),
 )
 
