@@ -17,8 +17,8 @@ export class SharedStore {
   readonly grants: Grants = new Grants(() => this.outage.isUnderWay)
   readonly fallback: Fallback
   readonly uncounted: UncountedUnits
-  readonly outage: OutageWatch
-  readonly changes: Changes
+  readonly outage: OutageWatch = new OutageWatch(this)
+  readonly changes: Changes = new Changes(this)
   /** True once the store has answered with a promise. */
   isRemote = false
   /** Requests that have waited until their deadline. */
@@ -32,8 +32,6 @@ export class SharedStore {
   constructor(memory: MemoryStore) {
     this.fallback = new Fallback(memory)
     this.uncounted = new UncountedUnits(() => this.outage.isUnderWay, this.fallback.debts)
-    this.outage = new OutageWatch(this)
-    this.changes = new Changes(this)
   }
 
   onAway(error: unknown): void {
