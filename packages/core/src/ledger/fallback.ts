@@ -30,11 +30,8 @@ export class Fallback implements Home {
    * @param instances number of processes that decide locally, each with its share of the limits
    * @param isDoubtful true if the store was called and has not answered yet
    */
-  decide(
-    { op, checks }: Pick<Ask, 'op' | 'checks'>,
-    instances: number,
-    isDoubtful: boolean,
-  ): Decision {
+  decide(ask: Pick<Ask, 'op' | 'checks'>, instances: number, isDoubtful: boolean): Decision {
+    const { op, checks } = ask
     const locals = checks.map((check) => localCheck(check, instances))
     const outcomes = this.memory.apply(op, locals)
     // Clients see the policy, not this process's share of it.
@@ -61,22 +58,14 @@ export class Fallback implements Home {
   /** Gives units back here, and to the store if it has counted them since. */
   giveBack(held: Held, changeAtStore: ChangeAtStore): boolean {
     const before = unitsNow(held)
-    const isThere = this.#change('refund', held)
+    const isThere = this.change('refund', held)
     // Units that no longer counted are not given back.
     const units = Math.min(held.cost, Math.max(0, before - unitsNow(held)))
     this.debts.giveBack(held.receipt, units, changeAtStore)
     return isThere
   }
 
-  release(held: Held): boolean {
-    return this.#change('release', held)
-  }
-
-  renew(held: Held): boolean {
-    return this.#change('renew', held)
-  }
-
-  #change(op: 'refund' | 'release' | 'renew', held: Held): boolean {
+  change(op: 'refund' | 'release' | 'renew', held: Held): boolean {
     return this.memory.change({ op, checks: [held] })[0] ?? false
   }
 
