@@ -1,37 +1,43 @@
-import fc from 'fast-check'
-import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import { CircuitBreaker } from '../../../packages/core/src/resilience/outage-watch.ts'
+import { describe, expect, it, vi } from 'vitest'
+import { OutageWatch } from '../../../packages/core/src/resilience/outage-watch.ts'
+import { StoreMonitor } from '../../../packages/core/src/resilience/store-monitor.ts'
+import { fakeTime } from '../../support/fake-time.ts'
 
-function opened(random = 0) {
-  const jitter = vi.spyOn(Math, 'random').mockReturnValue(random)
-  onTestFinished(() => jitter.mockRestore())
-  const breaker = new CircuitBreaker()
-  for (let i = 0; i < 3; i += 1) breaker.fail(0, {})
+fakeTime(undefined, { random: 0 })
+
+const caller = { limiter: {} } as never
+
+const nothing = () => undefined
+const parts = { monitor: new StoreMonitor(), fallback: caller, onAway: nothing, onBack: nothing }
+const breakerOf = () => new OutageWatch(parts)
+
+function open(breaker = breakerOf()) {
+  for (let i = 0; i < 3; i += 1) breaker.fail(caller, {})
   return breaker
 }
 
 describe('a closed breaker', () => {
   const halfFailing = (checks: number) => {
-    const breaker = new CircuitBreaker()
+    const breaker = breakerOf()
     for (let i = 0; i < checks; i += 1) {
-      breaker.succeed(i)
-      breaker.fail(i, {})
+      breaker.succeed(caller)
+      breaker.fail(caller, {})
     }
     return breaker
   }
 
   it('counts the failures of one batch as one incident', () => {
-    const breaker = new CircuitBreaker()
+    const breaker = breakerOf()
     const error = new Error('one batch')
-    for (let i = 0; i < 128; i += 1) breaker.fail(0, error)
+    for (let i = 0; i < 128; i += 1) breaker.fail(caller, error)
     expect(breaker.state).toBe('closed')
   })
 
   it('restarts counting with every answer', () => {
-    const breaker = new CircuitBreaker()
+    const breaker = breakerOf()
     for (let i = 0; i < 19; i += 1) {
-      breaker.fail(i, {})
-      for (let answer = 0; answer < 2; answer += 1) breaker.succeed(i)
+      breaker.fail(caller, {})
+      for (let answer = 0; answer < 2; answer += 1) breaker.succeed(caller)
     }
     expect(breaker.state).toBe('closed')
   })
@@ -40,44 +46,35 @@ describe('a closed breaker', () => {
     expect(halfFailing(9).state).toBe('closed')
     expect(halfFailing(10).state).toBe('open')
     const old = halfFailing(9)
-    old.succeed(20_000)
-    expect(old.fail(20_000, {})).toBe(false)
+    vi.advanceTimersByTime(20_000)
+    old.succeed(caller)
+    old.fail(caller, {})
+    expect(old.state).toBe('closed')
   })
 })
 
 describe('an open breaker', () => {
-  it('doubles the wait with each probe that fails, up to two seconds, until it has recovered', () => {
-    const breaker = opened()
+  it('doubles the wait with each probe that fails, up to two seconds, until a probe is answered', () => {
+    const breaker = open()
+    breaker.succeed(caller) // A late answer is ignored.
     const waits: number[] = []
-    let now = 0
     for (let i = 0; i < 4; i += 1) {
-      waits.push(breaker.retryAt - now)
-      now = breaker.retryAt
-      breaker.probe(now)
-      breaker.fail(now, {})
+      waits.push(breaker.retryAt - performance.now())
+      vi.advanceTimersByTime(waits[i] ?? 0)
+      expect(breaker.mayAsk({ checks: [], caller })).toBe(true)
+      breaker.fail(caller, {})
     }
     expect(waits).toEqual([500, 1_000, 2_000, 2_000])
-    breaker.probe(breaker.retryAt)
-    breaker.succeed(breaker.retryAt)
-    breaker.recover()
-    now = breaker.retryAt
-    for (let i = 0; i < 3; i += 1) breaker.fail(now, {})
-    expect(breaker.retryAt - now).toBe(500)
+    vi.advanceTimersByTime(2_000)
+    breaker.mayAsk({ checks: [], caller })
+    breaker.succeed(caller)
+    vi.advanceTimersByTime(3_000)
+    breaker.mayAsk({ checks: [], caller })
+    expect(open(breaker).retryAt - performance.now()).toBe(500)
   })
 
-  it('shortens waits by up to a half, at random', () => {
-    fc.assert(
-      fc.property(fc.double({ min: 0, max: 0.999, noNaN: true }), (share) => {
-        const { retryAt } = opened(share)
-        expect(retryAt).toBeGreaterThan(249)
-        expect(retryAt).toBeLessThanOrEqual(500)
-      }),
-    )
-  })
-
-  it('ignores late answers: only a probe counts', () => {
-    const breaker = opened()
-    expect(breaker.succeed(10)).toBe(false)
-    expect(breaker.state).toBe('open')
+  it.each([0, 0.5, 0.999])('shortens waits by up to a half: by half of %s', (random) => {
+    vi.mocked(Math.random).mockReturnValue(random)
+    expect(open().retryAt - performance.now()).toBe(500 * (1 - random / 2))
   })
 })

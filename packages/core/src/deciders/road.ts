@@ -14,16 +14,12 @@ import {
 import type { Policy } from '../model/policy.ts'
 import type { ManualChange, Outcome } from '../model/store.ts'
 import type { Caller } from '../resilience/caller.ts'
-import type { SharedStore } from '../resilience/shared-store.ts'
 import { storeError } from '../resilience/store-monitor.ts'
 import { andThen, type MaybePromise } from '../runtime/maybe-promise.ts'
-import { appliedLimitsOf } from './applied-limits.ts'
+import type { AppliedLimits } from './applied-limits.ts'
 
 /** Resets keys. Never rejects; returns false if that failed. */
 type Reset = (checks: readonly Check[]) => MaybePromise<boolean>
-
-/** Counts a denial against a penalty. Its block may reset the other keys of the request. */
-type Strike = (penalty: Check, beside?: readonly Check[]) => void
 
 /** The path of a decision, built once from the policies' options. */
 export interface Road {
@@ -31,22 +27,22 @@ export interface Road {
   /** For checks of the road's policies at their own limits. */
   readonly decideOwn: Decide
   consume(checks: readonly Check[], request?: object): MaybePromise<Decision>
-  readonly strike: Strike
+  /** Counts a denial against a penalty. Its block may reset the other keys of the request. */
+  strike(penalty: Check, beside?: readonly Check[]): void
   /** Resets or blocks keys here and in the store. Rejects if the store failed. */
   overwrite(change: ManualChange): Promise<boolean>
   /** Reports all uncounted units to the store, and returns unspent grants. */
   close(): Promise<void> | undefined
 }
 
-interface RoadOptions {
-  readonly policies: readonly Policy[]
-  readonly notesLimits: boolean
-  readonly shared: SharedStore
-  readonly caller: Caller
-}
-
-export function roadOf({ policies, notesLimits, shared, caller }: RoadOptions): Road {
-  const { store } = caller
+/** @param limits records the limits of requests, if some checks have their own */
+export function roadOf(
+  policies: readonly Policy[],
+  caller: Caller,
+  limits: AppliedLimits | undefined,
+): Road {
+  const { limiter, shared } = caller
+  const { store } = limiter
   // It answers synchronously, and never fails.
   const memory = isMemoryStore(store) ? store : undefined
   const asks = (option: 'prefetchMs' | 'maxUncounted') =>
@@ -64,7 +60,7 @@ export function roadOf({ policies, notesLimits, shared, caller }: RoadOptions): 
     const { op, checks } = change
     const whole = op === 'reset' && grants ? { op, checks: grants.forget(checks) } : change
     try {
-      return (await shared.changes.overwrite(whole, caller)).includes(true)
+      return (await shared.changes.overwrite(whole, limiter)).includes(true)
     } catch (error) {
       throw storeError(error)
     }
@@ -75,16 +71,15 @@ export function roadOf({ policies, notesLimits, shared, caller }: RoadOptions): 
     return overwrite({ op: 'reset', checks }).then(
       () => true,
       (error: unknown) => {
-        caller.onFailure('reset', error)
+        limiter.onFailure('reset', error)
         return false
       },
     )
   }
 
   const special = shadows(freshStarts(reset)(unlimitedChecks(limited)))
-  const appliedLimits = notesLimits ? appliedLimitsOf(store) : undefined
   const decide: Decide = (op, checks, request) => {
-    if (op === 'consume') appliedLimits?.note(checks)
+    if (op === 'consume') limits?.note(checks)
     const way = checks.length > 0 && checks.every(isPlain) ? limited : special
     return way(op, checks, request)
   }
@@ -94,7 +89,12 @@ export function roadOf({ policies, notesLimits, shared, caller }: RoadOptions): 
       ? limited
       : decide,
     consume: (checks, request) => decide('consume', checks, request),
-    strike: strikes(caller, reset),
+    strike(penalty, beside = []) {
+      void andThen(caller.decide('charge', [penalty]), ({ outcomes: [struck] }) => {
+        if (penalty.policy.thenReset && struck?.remaining === 0)
+          void reset(clearedBy(penalty, beside))
+      })
+    },
     overwrite,
     close() {
       caller.denials?.close()
@@ -151,15 +151,6 @@ function freshStarts(reset: Reset): Decider {
         )
         return decisionOf(outcomes, checks, decision.source)
       })
-    })
-  }
-}
-
-function strikes(caller: Caller, reset: Reset): Strike {
-  return (penalty, beside = []) => {
-    void andThen(caller.decide('charge', [penalty]), ({ outcomes: [struck] }) => {
-      if (penalty.policy.thenReset && struck?.remaining === 0)
-        void reset(clearedBy(penalty, beside))
     })
   }
 }

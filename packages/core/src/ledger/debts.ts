@@ -147,11 +147,6 @@ export class Debts extends Ledger<Debt> {
     if (debt) this.#dropIfPaid(debt)
   }
 
-  /** Returns whether the store has counted the units of a receipt. */
-  isPaid(receipt: Receipt): boolean {
-    return this.#parts.get(receipt)?.recorded !== undefined
-  }
-
   /** Takes out the certain debt of one key. */
   take(check: Check): Due | undefined {
     const debt = this.find(check)

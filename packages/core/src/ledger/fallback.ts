@@ -20,23 +20,20 @@ export class Fallback implements Home {
   readonly debts: Debts = new Debts()
   /** Keys that the store has reported as blocked. */
   readonly blocked: BoundedMap<true> = new BoundedMap(maxBlocked)
-  readonly #memory: MemoryStore
+  readonly memory: MemoryStore
 
   constructor(memory: MemoryStore) {
-    this.#memory = memory
+    this.memory = memory
   }
 
   /**
    * @param instances number of processes that decide locally, each with its share of the limits
    * @param isDoubtful true if the store was called and has not answered yet
    */
-  decide(
-    { op, checks }: Pick<Ask, 'op' | 'checks'>,
-    instances: number,
-    isDoubtful: boolean,
-  ): Decision {
+  decide(ask: Pick<Ask, 'op' | 'checks'>, instances: number, isDoubtful: boolean): Decision {
+    const { op, checks } = ask
     const locals = checks.map((check) => localCheck(check, instances))
-    const outcomes = this.#memory.apply(op, locals)
+    const outcomes = this.memory.apply(op, locals)
     // Clients see the policy, not this process's share of it.
     const shown = outcomes.map((outcome, index) => {
       const check = checks[index]
@@ -61,30 +58,22 @@ export class Fallback implements Home {
   /** Gives units back here, and to the store if it has counted them since. */
   giveBack(held: Held, changeAtStore: ChangeAtStore): boolean {
     const before = unitsNow(held)
-    const isThere = this.#change('refund', held)
+    const isThere = this.change('refund', held)
     // Units that no longer counted are not given back.
     const units = Math.min(held.cost, Math.max(0, before - unitsNow(held)))
     this.debts.giveBack(held.receipt, units, changeAtStore)
     return isThere
   }
 
-  release(held: Held): boolean {
-    return this.#change('release', held)
-  }
-
-  renew(held: Held): boolean {
-    return this.#change('renew', held)
-  }
-
-  #change(op: 'refund' | 'release' | 'renew', held: Held): boolean {
-    return this.#memory.change({ op, checks: [held] })[0] ?? false
+  change(op: 'refund' | 'release' | 'renew', held: Held): boolean {
+    return this.memory.change({ op, checks: [held] })[0] ?? false
   }
 
   /** Repeats the store's change in local memory. */
   overwrite(change: ManualChange): void {
     if (change.op === 'reset') for (const check of change.checks) this.debts.drop(check)
     try {
-      this.#memory.change(change)
+      this.memory.change(change)
     } catch {
       // Local memory is full of exhausted keys, so only the store enforces the block.
     }
@@ -95,7 +84,7 @@ export class Fallback implements Home {
     const checks: CountedKey[] = []
     for (const check of change.checks) {
       const { digest } = check
-      const found = digest === undefined ? check : await this.#memory.keys.keyFor(digest, store)
+      const found = digest === undefined ? check : await this.memory.keys.keyFor(digest, store)
       if (found) checks.push({ ...check, key: found.key })
     }
     return { ...change, checks }
@@ -130,7 +119,7 @@ export class Fallback implements Home {
     const most = Math.min(units, algorithm.capacity(check))
     // A bucket's debt has been draining.
     if (algorithm.capacityLevel) return most
-    const [outcome] = this.#memory.apply('peek', [local])
+    const [outcome] = this.memory.apply('peek', [local])
     if (!outcome?.remaining) return most
     return Math.min(most, algorithm.capacity(local) - outcome.remaining)
   }

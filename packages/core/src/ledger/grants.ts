@@ -63,7 +63,12 @@ export class Grants {
   #answer(op: DecidingOp, check: Check, way: StoreWay): Outcome | undefined {
     const { policy, cost } = check
     if (policy.prefetchMs === 0 || op === 'charge' || check.digest !== undefined) return undefined
-    const hotPolicy = this.#policies.get(policy) ?? this.#add(policy, way)
+    let hotPolicy = this.#policies.get(policy)
+    if (!hotPolicy) {
+      hotPolicy = new HotPolicy(policy, way, this.counters)
+      this.#policies.set(policy, hotPolicy)
+      this.#time()
+    }
     const now = momentNow()
     const known = hotPolicy.keys.get(check.key)
     if (op === 'peek') {
@@ -103,7 +108,7 @@ export class Grants {
   async close(store: Store): Promise<void> {
     const closed: HotKey[] = []
     for (const { policy, way, keys } of this.#policies.values()) {
-      if (way.store !== store) continue
+      if (way.limiter.store !== store) continue
       for (const hot of keys.values()) {
         // The requests below report what was spent, since nothing is reset.
         hot.forget()
@@ -119,13 +124,6 @@ export class Grants {
       // Closing the store waits for the last ones.
       if (closed.length > 0) await endsWithin(Promise.all(answers), untilMs - monotonicMs())
     }
-  }
-
-  #add(policy: Policy, way: StoreWay): HotPolicy {
-    const added = new HotPolicy(policy, way, this.counters)
-    this.#policies.set(policy, added)
-    this.#time()
-    return added
   }
 
   /** Requests a grant when less than half of one is left. */

@@ -4,6 +4,7 @@ import type { Policy } from '../model/policy.ts'
 import type { Granted, Outcome } from '../model/store.ts'
 import type { GrantCounters } from '../model/store-health.ts'
 import { SpaceSaving } from '../runtime/hot-keys.ts'
+import { monotonicMs } from '../waiting/timers.ts'
 import { Holding } from './holding.ts'
 import type { StoreWay } from './local-units.ts'
 
@@ -51,7 +52,7 @@ export class HotPolicy {
     this.#seen.add(key)
     const requests = this.#seen.sureCount(key)
     if (requests < this.leastASecond || this.keys.size >= maxHotKeys) return undefined
-    const hot = new HotKey(this, check, { requests, nowMs })
+    const hot = new HotKey(this, check, requests)
     this.keys.set(key, hot)
     return hot
   }
@@ -75,27 +76,22 @@ export class HotKey extends Holding {
   /** Monotonic time (ms) at which a grant was last spent. */
   spentAtMs: number = Number.NEGATIVE_INFINITY
   readonly of: HotPolicy
-  #startMs: number
+  #startMs: number = monotonicMs()
   #now: Rate = { requests: 0, units: 0 }
   #before: Rate
 
-  /** @param seen the requests of the last second, and the current time */
-  constructor(
-    of: HotPolicy,
-    { key, cost, limit }: Check,
-    seen: { requests: number; nowMs: number },
-  ) {
+  /** @param requests those of the last second */
+  constructor(of: HotPolicy, { key, cost, limit }: Check, requests: number) {
     super(of.counters)
     this.of = of
     this.key = key
     this.limit = limit
-    this.#before = { requests: seen.requests, units: seen.requests * cost }
-    this.#startMs = seen.nowMs
+    this.#before = { requests, units: requests * cost }
   }
 
   /** Divides the remaining units, so that all processes get some. */
   get divisor(): number {
-    const { store, instances = store.fleet?.instances ?? 1 } = this.of.way
+    const { store, instances = store.fleet?.instances ?? 1 } = this.of.way.limiter
     return 2 * instances
   }
 

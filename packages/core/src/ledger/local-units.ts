@@ -12,9 +12,8 @@ import type { MaybePromise } from '../runtime/maybe-promise.ts'
 
 /** A limiter's access to its store. */
 export interface StoreWay {
-  readonly store: Store
-  /** The number of processes that share the limits, if the user has set it. */
-  readonly instances: number | undefined
+  /** `instances`: number of processes that share the limits, if the user has set it. */
+  readonly limiter: { readonly store: Store; readonly instances: number | undefined }
   /** Decides checks; in this process while the store is unavailable. */
   readonly decide: Decide
   readonly change: ChangeAtStore
@@ -37,6 +36,7 @@ export class LocalUnits implements Home {
   isSent = false
   /** Units that came back between the report to the store and its answer. */
   #late = 0
+  /** The receipt for the units: from the store, or from local memory in its place. */
   #recorded: Receipt | undefined
   #next: LocalUnits | undefined = undefined
   readonly #account: Account | undefined
@@ -45,11 +45,6 @@ export class LocalUnits implements Home {
   constructor(account?: Account, recorded?: Receipt) {
     this.#account = account
     this.#recorded = recorded
-  }
-
-  /** The receipt for the units: from the store, or from local memory in its place. */
-  get recorded(): Receipt | undefined {
-    return this.#whole().#recorded
   }
 
   /** True if units that come back are no longer free here. */

@@ -16,17 +16,11 @@ const maxTallies = 10_000
  * the store in bulk. So a flood of such denials leads to a block too.
  */
 export class Strikes extends Ledger<Tally> {
-  readonly #ttlMs: number
   readonly #charge: (check: Check) => Promise<void>
 
-  /**
-   * @param ttlMs maximum delay before they are sent; a tenth of the penalty's window if that is
-   * shorter
-   * @param charge sends a check whose cost is the number of strikes
-   */
-  constructor(ttlMs: number, charge: (check: Check) => Promise<void>) {
+  /** @param charge sends a check whose cost is the number of strikes */
+  constructor(charge: (check: Check) => Promise<void>) {
     super(maxTallies)
-    this.#ttlMs = ttlMs
     this.#charge = charge
   }
 
@@ -57,11 +51,12 @@ export class Strikes extends Ledger<Tally> {
     return true
   }
 
-  add(check: Check): void {
+  /** Counts a strike. It is sent within `mostMs`, or a tenth of the window if that is shorter. */
+  add(check: Check, mostMs: number): void {
     const tally = this.of(check)
     tally.left -= 1
     tally.unsent += 1
-    this.flushWithin(Math.min(this.#ttlMs, Math.ceil(check.policy.windowMs / 10)), tally)
+    this.flushWithin(Math.min(mostMs, Math.ceil(check.policy.windowMs / 10)), tally)
   }
 
   /** Sends the strikes of keys, before the store decides checks of these keys. */

@@ -1,4 +1,3 @@
-import { algorithmOf } from '../algorithms/table.ts'
 import { admittedOutcome, type CheckOutcome } from '../engine/outcome.ts'
 import { type Check, type CountedKey, Receipt } from '../model/check.ts'
 import { type Decider, decisionOf } from '../model/decision.ts'
@@ -15,8 +14,6 @@ class Batch extends LocalUnits {
   /** The check with the largest limit of the requests. */
   check: Check
   units = 0
-  /** Monotonic time (ms) at which they were sent. */
-  sentAtMs = 0
 
   constructor(key: KnownKey, check: Check) {
     super(key)
@@ -24,31 +21,23 @@ class Batch extends LocalUnits {
   }
 }
 
-interface LastAnswer extends Pick<Outcome, 'limit'> {
-  readonly remaining: number
-  readonly resetMs: number
-  /** The number of the call to the store: later calls have higher numbers. */
-  readonly number: number
-  readonly atMs: number
-}
-
 /** The last known state of a key, and the units that this process has taken since. */
 class KnownKey {
   /** The last limiter that used the key. */
   way: StoreWay | undefined = undefined
-  /** Units admitted here that the store has not confirmed. */
+  /** Units admitted here that the store has not confirmed, except for debts. */
   uncounted = 0
   /** Their maximum, from the last check that the store decided. */
   maxUncounted = 0
   /** Number of unanswered charges. */
   awaited = 0
   #open: Batch | undefined
-  /** Batches whose charge was not answered in time: they are debts. */
-  #owed: Batch[] = []
-  #last: LastAnswer | undefined
+  #last: Outcome | undefined
+  /** Monotonic time (ms) of this answer. */
+  #lastAtMs = 0
   #calls = 0
   /** Answers to calls up to this number are too old to be learned. */
-  #forgotten = 0
+  #learned = 0
 
   get unsent(): number {
     return this.#open?.units ?? 0
@@ -59,13 +48,14 @@ class KnownKey {
     const last = this.#last
     const { cost, limit, policy } = check
     if (!last || last.limit !== limit || limit === 0) return undefined
-    const elapsedMs = monotonicMs() - last.atMs
+    const elapsedMs = monotonicMs() - this.#lastAtMs
     // Nothing that was known a window ago still counts.
     if (elapsedMs >= policy.windowMs) return undefined
     if (this.uncounted + cost > policy.maxUncounted) return undefined
-    const remaining = last.remaining - this.uncounted
-    if (remaining < cost) return undefined
-    return admittedOutcome(check, { remaining, resetMs: last.resetMs - elapsedMs })
+    const { remaining = 0, resetMs = 0 } = last
+    const left = remaining - this.uncounted
+    if (left < cost) return undefined
+    return admittedOutcome(check, { remaining: left, resetMs: resetMs - elapsedMs })
   }
 
   take(check: Check): Batch {
@@ -95,48 +85,31 @@ class KnownKey {
     this.#open = undefined
     if (!batch || batch.units === 0) return undefined
     batch.isSent = true
-    batch.sentAtMs = monotonicMs()
     this.awaited += 1
     return batch
   }
 
   /** Learns the key's state from an answer, unless a later one is known. */
-  learn(number: number, { limit, remaining, resetMs }: Outcome): void {
-    if (remaining === undefined || number <= this.#forgotten) return
-    if (this.#last && number < this.#last.number) return
-    this.#last = { limit, remaining, resetMs: resetMs ?? 0, number, atMs: monotonicMs() }
+  learn(number: number, answer: Outcome): void {
+    if (answer.remaining === undefined || number <= this.#learned) return
+    this.#learned = number
+    this.#last = answer
+    this.#lastAtMs = monotonicMs()
   }
 
-  /** Records the answer to a batch. Without one, it stays uncounted until its debt ends. */
+  /** Records the answer to a batch. Without one, its units are a debt. */
   answered(batch: Batch, number: number, outcome: Outcome | undefined): void {
     this.awaited -= 1
-    if (outcome) this.uncounted -= batch.units
-    else this.#owed.push(batch)
+    this.uncounted -= batch.units
     // An answer that came earlier may have been given before or after this charge.
-    if (!outcome || (this.#last && number < this.#last.number)) this.forget()
+    if (!outcome || (this.#last && number < this.#learned)) this.forget()
     else this.learn(number, outcome)
-  }
-
-  /** Drops the debts that were paid or no longer count. */
-  settleDebts(debts: Debts): void {
-    if (this.#owed.length === 0) return
-    const nowMs = monotonicMs()
-    const left = this.#owed.filter(({ recorded, sentAtMs, check: { policy }, units }) => {
-      const isOwed =
-        !(recorded && debts.isPaid(recorded)) &&
-        nowMs - sentAtMs < algorithmOf(policy).lifeMs(policy)
-      if (!isOwed) this.uncounted -= units
-      return isOwed
-    })
-    if (left.length === this.#owed.length) return
-    this.#owed = left
-    this.forget()
   }
 
   /** Forgets the state, and ignores the answers of current calls. */
   forget(): void {
     this.#last = undefined
-    this.#forgotten = this.#calls
+    this.#learned = this.#calls
   }
 }
 
@@ -166,9 +139,11 @@ export class UncountedUnits extends Ledger<KnownKey> {
     let uncountedUnits = 0
     let most = 0
     for (const key of this.values()) {
-      key.settleDebts(this.#debts)
       uncountedUnits += key.uncounted
       most = Math.max(most, key.maxUncounted)
+    }
+    for (const { check, units } of this.#debts.values()) {
+      if (hasUncounted(check)) uncountedUnits += units
     }
     return { uncountedUnits, uncountedBound: most * instances }
   }
@@ -209,7 +184,9 @@ export class UncountedUnits extends Ledger<KnownKey> {
     if (op === 'charge' || this.#isAway()) return undefined
     const outcomes: CheckOutcome[] = []
     for (const check of checks) {
-      const outcome = hasUncounted(check) ? this.find(check)?.answer(check) : undefined
+      // The known state lacks the units of a debt.
+      const isKnown = hasUncounted(check) && !this.#debts.find(check)
+      const outcome = isKnown ? this.find(check)?.answer(check) : undefined
       if (!outcome) return undefined
       outcomes.push(outcome)
     }
@@ -232,7 +209,6 @@ export class UncountedUnits extends Ledger<KnownKey> {
     const key = this.of(check)
     key.way = way
     this.flush(key)
-    key.settleDebts(this.#debts)
     key.maxUncounted = check.policy.maxUncounted
     const number = key.nextCall()
     return (answer) => key.learn(number, answer)

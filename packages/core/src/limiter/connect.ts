@@ -1,10 +1,11 @@
+import { appliedLimitsOf } from '../deciders/applied-limits.ts'
 import { type Road, roadOf } from '../deciders/road.ts'
 import { DecisionNotifier } from '../observers/decision-notifier.ts'
 import { joinObservers, notify } from '../observers/join-observers.ts'
 import { observerList } from '../observers/observers.ts'
 import { versionBeingMade } from '../policy/policy-registry.ts'
 import { Caller } from '../resilience/caller.ts'
-import { type SharedStore, sharedStoreOf } from '../resilience/shared-store.ts'
+import { sharedStoreOf } from '../resilience/shared-store.ts'
 import { failureReporter } from '../resilience/store-monitor.ts'
 import type { LimiterOptions, LimiterSetup } from './limiter-options.ts'
 
@@ -12,7 +13,6 @@ interface Connection {
   readonly road: Road
   readonly caller: Caller
   readonly notifier: DecisionNotifier<never>
-  readonly shared: SharedStore
 }
 
 /** Connects a limiter to its store and its observers. */
@@ -21,6 +21,7 @@ export function connect(options: LimiterOptions, setup: LimiterSetup): Connectio
   const all = penalty ? [...policies, penalty] : policies
   const observers = joinObservers(options)
   const shared = sharedStoreOf(store, setup.fallback)
+  const limits = notesLimits ? appliedLimitsOf(store) : undefined
   const onFailure = failureReporter(observers, failureMode)
   const caller = new Caller({ ...setup, onFailure }, shared)
   const event = {
@@ -32,14 +33,12 @@ export function connect(options: LimiterOptions, setup: LimiterSetup): Connectio
   }
   // An observer of several limiters gets the events of their store once.
   for (const each of observerList(options)) {
-    if (each.onResilience) shared.monitor.observe(each.onResilience.bind(each), each)
-    if (each.onStoreCall) shared.monitor.observeCalls(store, each.onStoreCall.bind(each), each)
+    shared.monitor.observe(each, store)
     notify(each.onLimiter?.bind(each), event)
   }
   return {
-    road: roadOf({ policies: all, notesLimits, shared, caller }),
+    road: roadOf(all, caller, limits),
     caller,
     notifier: new DecisionNotifier(observers, store),
-    shared,
   }
 }

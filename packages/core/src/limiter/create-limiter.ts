@@ -50,7 +50,7 @@ export function createCheckLimiter(
   noteRelease('@sluice/core')
   const setup = setUpLimiter(options, limitsPerRequest)
   const { policies, penalty, store } = setup
-  const { road, caller, notifier, shared } = connect(options, setup)
+  const { road, caller, notifier } = connect(options, setup)
   const { decide, decideOwn, overwrite } = road
   const changes = followUps(caller.change)
   const reservations = new Reservations({ caller, decide, refund: changes.refund })
@@ -132,7 +132,7 @@ export function createCheckLimiter(
       actOn(key, (keyed) => blockChecks([blockOf(penalty, keyed, duration)])),
     blockChecks,
     unblock: (key) => actOn(key, (keyed) => resetChecks(unblocking(penalty, keyed))),
-    storeHealth: () => shared.health(store),
+    storeHealth: () => caller.shared.health(store),
     async close() {
       // Requests that follow this call find the store closed.
       const closing = [reservations.close(), road.close()]

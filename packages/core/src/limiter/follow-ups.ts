@@ -30,7 +30,8 @@ export function followUps(atStore: ChangeAtStore): Pick<Limiter, 'refund' | 'rel
     for (const one of all) {
       const { home } = one.receipt
       if (!home) continue
-      changes.push(op === 'refund' ? home.giveBack(one, atStore) : (home[op]?.(one) ?? false))
+      const changed = op === 'refund' ? home.giveBack(one, atStore) : home.change?.(op, one)
+      changes.push(changed ?? false)
     }
     if (counted.length > 0) changes.push(atStore(op, counted))
     return together(changes)

@@ -102,10 +102,8 @@ export function hasChanged(op: string, changed: readonly boolean[]): boolean {
 export interface Home {
   /** Gives back `cost` units as far as they still count. Returns whether there were any. */
   giveBack(held: Held, changeAtStore: ChangeAtStore): MaybePromise<boolean>
-  /** Ends a lease, if the account has leases. Returns whether it was still running. */
-  release?(held: Held): boolean
-  /** Renews a lease, if the account has leases. Returns whether it was still running. */
-  renew?(held: Held): boolean
+  /** Ends or renews a lease, if the account has leases. Returns whether it was still running. */
+  change?(op: 'release' | 'renew', held: Held): boolean
 }
 
 /** Returns the units of a receipt that were not given back. */

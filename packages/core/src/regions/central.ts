@@ -12,7 +12,7 @@ import type { DecidingOp, Outcome, StoreOp } from '../model/store.ts'
 import { errorText, SluiceError } from '../options/errors.ts'
 import { warnOnce } from '../options/warn.ts'
 import { Caller } from '../resilience/caller.ts'
-import { type SharedStore, sharedStoreOf } from '../resilience/shared-store.ts'
+import { sharedStoreOf } from '../resilience/shared-store.ts'
 import type { MaybePromise } from '../runtime/maybe-promise.ts'
 import { centralPolicy, isDivided } from './regional-policies.ts'
 import type { RegionStores } from './shares.ts'
@@ -38,7 +38,6 @@ class CentralUnits implements Home {
  */
 export class Central {
   readonly stores: RegionStores
-  readonly #shared: SharedStore
   readonly #caller: Caller
   readonly #policies = new WeakMap<Policy, Policy>()
   readonly #decideByGrants: Caller['decide']
@@ -55,17 +54,16 @@ export class Central {
         `global store of ${region}`,
       )
     const rules = { failureMode: 'closed', instances: undefined } as const
-    this.#shared = sharedStoreOf(store)
-    this.#caller = new Caller({ store, deadlineMs, onFailure, ...rules }, this.#shared)
-    this.#decideByGrants = this.#shared.grants.decider(this.#caller)(this.#caller.decide)
+    this.#caller = new Caller({ store, deadlineMs, onFailure, ...rules }, sharedStoreOf(store))
+    this.#decideByGrants = this.#caller.shared.grants.decider(this.#caller)(this.#caller.decide)
   }
 
   get isAway(): boolean {
-    return this.#shared.outage.isUnderWay
+    return this.#caller.shared.outage.isUnderWay
   }
 
   get grants(): ReturnType<StoreRegion['grants']> {
-    const { counters, hotKeys } = this.#shared.grants
+    const { counters, hotKeys } = this.#caller.shared.grants
     return { ...counters, hotKeys }
   }
 
@@ -111,9 +109,10 @@ export class Central {
   async reset(checks: readonly ResetCheck[]): Promise<readonly boolean[]> {
     // The limiter's grants are those of its share.
     const central = checks.map(({ closed: _, ...check }) => this.#checkOf(check))
-    const { changes, grants } = this.#shared
+    const { changes, grants } = this.#caller.shared
     try {
-      return await changes.overwrite({ op: 'reset', checks: grants.forget(central) }, this.#caller)
+      const change = { op: 'reset', checks: grants.forget(central) } as const
+      return await changes.overwrite(change, this.#caller.limiter)
     } catch (cause) {
       // The local store works, and continues.
       const message = `nothing was reset in this region, since the global store failed: ${errorText(cause)}`
@@ -123,6 +122,6 @@ export class Central {
 
   close(): Promise<void> {
     this.#caller.denials?.close()
-    return this.#shared.grants.close(this.#caller.store)
+    return this.#caller.shared.grants.close(this.#caller.limiter.store)
   }
 }

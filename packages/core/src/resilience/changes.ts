@@ -1,10 +1,10 @@
 import { algorithmOf } from '../algorithms/table.ts'
 import type { Due } from '../ledger/debts.ts'
+import type { UncountedUnits } from '../ledger/uncounted-units.ts'
 import { giveBack, type Held, hasChanged, type Receipt } from '../model/check.ts'
 import type { Change, ManualChange, Outcome, Store } from '../model/store.ts'
 import { SluiceError } from '../options/errors.ts'
-import { isPromise, type MaybePromise } from '../runtime/maybe-promise.ts'
-import { ControlCall } from '../waiting/control-call.ts'
+import { type ControlCall, controlled } from '../waiting/control-call.ts'
 import type { Deadlines } from '../waiting/deadlines.ts'
 import { applyChange, denialsOf } from './denials.ts'
 import type { OutageWatch, StoreParts } from './outage-watch.ts'
@@ -21,6 +21,7 @@ const maxDeferred = 10_000
 
 interface ChangesOptions extends Pick<StoreParts, 'monitor' | 'fallback'> {
   readonly outage: OutageWatch
+  readonly uncounted: UncountedUnits
   deadlinesOf(durationMs: number): Deadlines
 }
 
@@ -35,34 +36,24 @@ export class Changes {
   }
 
   /** Returns whether anything (for `renew`, everything) was there; false if the store failed. */
-  change(
+  async change(
     op: 'refund' | 'release' | 'renew',
     checks: readonly Held[],
     caller: CallingLimiter,
-  ): MaybePromise<boolean> {
+  ): Promise<boolean> {
     const { outage } = this.#options
     if (!outage.isClosed) {
       if (op !== 'renew') this.#deferred.push({ op, checks })
       if (this.#deferred.length > maxDeferred) this.#deferred.shift()
       return false
     }
-    const failed = (error: unknown): boolean => {
+    const deadlines = this.#options.deadlinesOf(caller.deadlineMs)
+    const asking = () => deadlines.inTime(applyChange(caller.store, { op, checks }))
+    try {
+      return hasChanged(op, await outage.attempt(asking, caller))
+    } catch (error) {
       caller.onFailure(op, error)
       return false
-    }
-    try {
-      const changed = applyChange(caller.store, { op, checks })
-      // A memory store answers at once: promises would take most of the time of a release.
-      if (!isPromise(changed)) return hasChanged(op, changed)
-      const deadlines = this.#options.deadlinesOf(caller.deadlineMs)
-      const asking = () => deadlines.inTime(changed, () => undefined)
-      return outage
-        .attempt(asking, caller)
-        .then((all) => hasChanged(op, all))
-        .catch(failed)
-    } catch (error) {
-      outage.fail(caller, error)
-      return failed(error)
     }
   }
 
@@ -79,16 +70,8 @@ export class Changes {
       )
     }
     const deadlineMs = Math.max(caller.deadlineMs, controlMs)
-    const control = new ControlCall(deadlineMs)
-    let missed: unknown
-    const deadlines = this.#options.deadlinesOf(deadlineMs)
-    const asking = () =>
-      deadlines.inTime(applyChange(caller.store, change, control), (error) => {
-        missed = error
-      })
-    const changed = await outage.attempt(asking, caller).catch((error: unknown) => {
-      throw missed ? control.failure(missed) : error
-    })
+    const changing = (control: ControlCall) => applyChange(caller.store, change, control)
+    const changed = await outage.attempt(() => controlled(deadlineMs, changing), caller)
     fallback.overwrite(await fallback.keyed(change, caller.store))
     return changed
   }
@@ -104,7 +87,7 @@ export class Changes {
     let isKept = false
     for (const index of ask.checks.keys()) {
       const receipt = found[index]?.receipt
-      const local = ask.meanwhile?.outcomes[index]?.receipt
+      const local = ask.decision?.outcomes[index]?.receipt
       if (!receipt) {
         if (local) debts.confirm(local)
       } else if (this.#keeps(receipt, local, ask)) isKept = true
@@ -112,7 +95,7 @@ export class Changes {
     }
     for (const receipt of back) {
       void giveBack(receipt, receipt.check.cost, (op, checks) =>
-        this.#change(ask.caller.store, { op, checks }),
+        this.#change(ask.caller.limiter.store, { op, checks }),
       )
     }
     if (isKept || back.length > 0) {
@@ -121,11 +104,11 @@ export class Changes {
     this.payFor(ask)
   }
 
-  #keeps(receipt: Receipt, local: Receipt | undefined, { op, meanwhile }: PendingAsk): boolean {
-    if (!meanwhile?.allowed && op !== 'charge') return false
+  #keeps(receipt: Receipt, local: Receipt | undefined, { op, decision }: PendingAsk): boolean {
+    if (!decision?.allowed && op !== 'charge') return false
     // A local lease runs for the request, or nobody would end the store's lease.
     if (algorithmOf(receipt.check.policy).counts === 'leases') return false
-    if (meanwhile?.source !== 'fallback') return true
+    if (decision?.source !== 'fallback') return true
     // If the debt was given back or paid meanwhile, it must not be paid twice.
     return local !== undefined && this.#options.fallback.debts.cancelDoubtful(local, receipt)
   }
@@ -152,7 +135,7 @@ export class Changes {
   payFor({ checks, caller }: PendingAsk): void {
     if (!this.#options.outage.isClosed) return
     const dues = checks.flatMap((check) => this.#options.fallback.debts.take(check) ?? [])
-    if (dues.length > 0) void this.#pay(caller.store, dues)
+    if (dues.length > 0) void this.#pay(caller.limiter.store, dues)
   }
 
   /** Makes a change now. If it fails, units stay taken, which is safe. */
@@ -175,16 +158,18 @@ export class Changes {
 
   /** Charges a debt. Returns the units; `undefined` if the store failed: then the debt stays. */
   async #charge(store: Store, due: Due): Promise<number | undefined> {
-    const units = this.#options.fallback.unitsOwed(due)
+    const { fallback, uncounted } = this.#options
+    const units = fallback.unitsOwed(due)
     if (units === 0) return 0
     try {
       denialsOf(store)?.forget([due.check])
+      uncounted.forget([due.check])
       const [outcome] = await store.apply('charge', [{ ...due.check, cost: units }])
       due.part.settle(outcome?.receipt, (op, checks) => this.#change(store, { op, checks }))
       return units
     } catch {
       // The next request finds out whether the store is available.
-      this.#options.fallback.debts.oweAgain({ ...due, units })
+      fallback.debts.oweAgain({ ...due, units })
       return undefined
     }
   }

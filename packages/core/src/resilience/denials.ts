@@ -45,7 +45,7 @@ export class Denials {
     const { clock } = store.denials ?? {}
     this.#isSimulated = clock !== undefined
     this.#now = clock ?? monotonicMs
-    this.#strikes = new Strikes(ttlMs, (check) => this.#charge(store, check))
+    this.#strikes = new Strikes((check) => this.#charge(store, check))
   }
 
   /** Returns the outcomes of a request that is certainly denied. Otherwise the store is called. */
@@ -163,15 +163,14 @@ export class Denials {
       struck ??= []
       struck.push(check)
     }
-    if (struck) for (const check of struck) this.#strikes.add(check)
+    if (struck) for (const check of struck) this.#strikes.add(check, this.#ttlMs)
     return true
   }
 
   #isChangedSince(check: Check, changes: number): boolean {
     if (changes >= this.#changes) return false
-    return (
-      changes < this.#allChanged || (this.#changed.get(check.policy.id, check.key) ?? 0) > changes
-    )
+    if (changes < this.#allChanged) return true
+    return (this.#changed.get(check.policy.id, check.key) ?? 0) > changes
   }
 
   /** Returns whether a denial holds for a check: same limit, and no lower cost. */

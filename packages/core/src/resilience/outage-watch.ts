@@ -15,7 +15,20 @@ import type { StoreMonitor } from './store-monitor.ts'
 const maxRampMs = 2_000
 const rampJitter = 0.25
 
-const strictness: { readonly [mode in FailureMode]: number } = { open: 0, fallback: 1, closed: 2 }
+/** In order of strictness. */
+const failureModes: readonly FailureMode[] = ['open', 'fallback', 'closed']
+
+/** Incidents that open the breaker: failed batches, or moments at which deadlines passed. */
+const minIncidents = 3
+/** They must be consecutive, or this share of the last checks, if there were enough checks. */
+const failureRate = 0.5
+const minChecks = 20
+const rateWindowMs = 10_000
+/** First and maximum wait before a probe: each probe that fails doubles it. */
+const firstRetryMs = 500
+const maxRetryMs = 2_000
+/** Waits are shorter by up to this share, so that the processes of a fleet do not probe at once. */
+const probeJitter = 0.5
 
 const passAll = decisionOf([], [], 'open')
 
@@ -35,14 +48,27 @@ export interface StoreParts {
   onBack(store: Store): void
 }
 
-/** Lets failure modes decide from the failure of a store until all traffic is back. */
+/**
+ * Lets failure modes decide from the failure of a store until all traffic is back. Its circuit
+ * breaker keeps requests from waiting for a store that does not answer.
+ */
 export class OutageWatch {
-  readonly breaker: CircuitBreaker = new CircuitBreaker()
+  /** The state of the breaker. */
+  state: BreakerState = 'closed'
+  /** While the breaker is open, a request after this monotonic time (ms) is a probe. */
+  retryAt = 0
   readonly #shared: StoreParts
   #since: number | undefined
   /** The gradual return of traffic: a growing share of the keys. Each key returns once. */
   #ramp: { readonly startMs: number; readonly endMs: number } | undefined
-  #decisions = 0
+  /** Number of decisions without the store before the outage. */
+  #decisionsBefore = 0
+  #inRow = 0
+  #lastIncident: unknown
+  #reopenings = 0
+  #windowStartMs = Number.NEGATIVE_INFINITY
+  #counts = new Counts()
+  #countsBefore = new Counts()
 
   constructor(shared: StoreParts) {
     this.#shared = shared
@@ -55,25 +81,37 @@ export class OutageWatch {
 
   /** True if the store may be called, and may count what it missed. */
   get isClosed(): boolean {
-    return this.breaker.state === 'closed'
+    return this.state === 'closed'
   }
 
   /** True if the store has answered last, or traffic is returning to it. */
   get isSound(): boolean {
-    return this.breaker.isSound || (this.isUnderWay && this.isClosed)
+    return this.isClosed && (this.#inRow === 0 || this.isUnderWay)
   }
 
-  /** Returns whether the store may be called. The end of a probe has to be reported. */
+  /**
+   * Returns whether the store may be called. If that is a probe, its end has to be reported with
+   * `succeed`, `fail` or `withdraw`.
+   */
   mayAsk({ checks, caller }: Pick<PendingAsk, 'checks' | 'caller'>): boolean {
     if (this.#since === undefined) return true
     const nowMs = monotonicMs()
-    if (!this.#ramp) return this.breaker.probe(nowMs)
+    if (!this.#ramp) {
+      if (this.state !== 'open' || nowMs < this.retryAt) return false
+      this.state = 'half-open'
+      return true
+    }
     const { startMs, endMs } = this.#ramp
     if (nowMs < endMs) {
       return fractionOf(checks[0]?.key ?? '') < (nowMs - startMs) / (endMs - startMs)
     }
-    this.#end(caller, endMs)
+    this.#end(caller.limiter, endMs)
     return true
+  }
+
+  /** A probe did not reach the store after all: the next request tries again. */
+  withdraw(): void {
+    if (this.state === 'half-open') this.state = 'open'
   }
 
   /** Calls the store, and records whether it answered. Rejects if the store failed. */
@@ -92,27 +130,37 @@ export class OutageWatch {
   }
 
   noteWait(): void {
-    if (this.breaker.state !== 'half-open') return
+    if (this.state !== 'half-open') return
     this.#shared.monitor.tell({ type: 'breaker', state: 'half-open', retryInMs: 0 })
   }
 
   /** @param isDoubtful whether the store may still count the units */
   decideWithout(ask: PendingAsk, isDoubtful = false): Decision {
-    this.#decisions += 1
     this.#shared.monitor.counters.decisionsWithout += 1
-    const { op, checks, caller } = ask
-    const mode = strictest(checks, caller.failureMode)
+    const { op, checks } = ask
+    const { failureMode, store, instances = store.fleet?.instances ?? 1 } = ask.caller.limiter
+    const mode = strictest(checks, failureMode)
     // The units of `async` policies are bounded in every mode.
     const isUncounted = op === 'charge' && checks.every(({ policy }) => policy.maxUncounted > 0)
     if (mode === 'open' && !isUncounted) return passAll
     // A charge is counted in the mode 'closed' too: its units are already used.
     if (mode === 'closed' && op !== 'charge') return refuseAll
-    const instances = caller.instances ?? caller.store.fleet?.instances ?? 1
     return this.#shared.fallback.decide(ask, instances, isDoubtful)
   }
 
-  succeed(caller: CallingLimiter, nowMs: number = monotonicMs()): void {
-    if (!this.breaker.succeed(nowMs)) return
+  /**
+   * The store answered. An open breaker ignores late answers.
+   * @param askedAt monotonic time (ms) of the call
+   */
+  succeed(caller: CallingLimiter, askedAt: number = monotonicMs()): void {
+    const { state } = this
+    if (state === 'open') return
+    this.state = 'closed'
+    this.#inRow = 0
+    if (state === 'closed') {
+      this.#countsAt(askedAt).checks += 1
+      return
+    }
     const startMs = monotonicMs()
     // After a short outage, the return takes no longer than the outage.
     const outageMs = startMs - (this.#since ?? startMs)
@@ -122,150 +170,55 @@ export class OutageWatch {
     this.#shared.onBack(caller.store)
   }
 
+  /**
+   * The store failed a check.
+   * @param error failures with the same object, such as those of a batch, are one incident
+   */
   fail(caller: CallingLimiter, error: unknown): void {
-    const nowMs = monotonicMs()
     // A store that cannot decide one check is available, and decides others.
     if (isSluiceError(error, 'SLUICE_STORE_CHECK')) this.succeed(caller)
-    else if (this.breaker.fail(nowMs, error)) this.#begin(nowMs, error)
+    else if (this.state === 'half-open') this.#open(error, this.#reopenings + 1)
+    else if (this.isClosed && this.#isOneTooMany(error)) this.#open(error, this.#reopenings)
   }
 
-  #begin(nowMs: number, error: unknown): void {
+  #open(error: unknown, reopenings: number): void {
+    const nowMs = monotonicMs()
+    const waitMs = Math.min(maxRetryMs, firstRetryMs * 2 ** reopenings)
+    this.state = 'open'
+    this.retryAt = nowMs + waitMs * (1 - probeJitter * Math.random())
+    this.#reopenings = reopenings
+    this.#inRow = 0
+    this.#counts = new Counts()
+    this.#countsBefore = new Counts()
     this.#ramp = undefined
+    const { monitor } = this.#shared
     // Otherwise the store has failed again while traffic returned.
     if (this.#since === undefined) {
       this.#since = nowMs
-      this.#decisions = 0
-      this.#shared.monitor.tell({ type: 'fallback-entered' })
+      this.#decisionsBefore = monitor.counters.decisionsWithout
+      monitor.tell({ type: 'fallback-entered' })
     }
-    const retryInMs = Math.ceil(this.breaker.retryAt - nowMs)
-    this.#shared.monitor.tell({ type: 'breaker', state: 'open', retryInMs })
+    monitor.tell({ type: 'breaker', state: 'open', retryInMs: Math.ceil(this.retryAt - nowMs) })
     this.#shared.onAway(error)
   }
 
   #end(caller: CallingLimiter, endMs: number): void {
-    this.breaker.recover()
+    const { monitor } = this.#shared
     const durationMs = Math.round(endMs - (this.#since ?? endMs))
+    const decisions = monitor.counters.decisionsWithout - this.#decisionsBefore
     this.#since = undefined
     this.#ramp = undefined
-    this.#shared.monitor.tell({ type: 'fallback-left', durationMs, decisions: this.#decisions })
-    this.#shared.onBack(caller.store)
-  }
-}
-
-/** Returns the strictest failure mode of a request's policies, except its penalty. */
-function strictest(checks: readonly Check[], ofLimiter: FailureMode): FailureMode {
-  let found: FailureMode | undefined
-  for (const { policy } of checks) {
-    if (algorithmOf(policy).counts === 'strikes') continue
-    const mode = policy.failureMode ?? ofLimiter
-    if (!found || strictness[mode] > strictness[found]) found = mode
-  }
-  return found ?? ofLimiter
-}
-
-/** Incidents that open it: failed batches, or moments at which deadlines passed. */
-const minIncidents = 3
-/** They must be consecutive, or this share of the last checks, if there were enough checks. */
-const failureRate = 0.5
-const minChecks = 20
-const rateWindowMs = 10_000
-/** First and maximum wait before a probe: each probe that fails doubles it. */
-const firstRetryMs = 500
-const maxRetryMs = 2_000
-/** Waits are shorter by up to this share, so that the processes of a fleet do not probe at once. */
-const probeJitter = 0.5
-
-/** The checks of one window. */
-class Counts {
-  checks = 0
-  failed = 0
-  incidents = 0
-}
-
-/**
- * Keeps requests from waiting for a store that does not answer. The caller passes the time, in ms
- * of a clock that never steps.
- */
-export class CircuitBreaker {
-  #state: BreakerState = 'closed'
-  #inRow = 0
-  #lastIncident: unknown
-  #reopenings = 0
-  #retryAt = 0
-  #windowStartMs = Number.NEGATIVE_INFINITY
-  #counts = new Counts()
-  #countsBefore = new Counts()
-
-  get state(): BreakerState {
-    return this.#state
-  }
-
-  /** True if the store has answered last. */
-  get isSound(): boolean {
-    return this.#state === 'closed' && this.#inRow === 0
-  }
-
-  get retryAt(): number {
-    return this.#retryAt
-  }
-
-  /**
-   * Returns whether a request may call the store as a probe. Then the caller has to end the probe
-   * with `succeed`, `fail` or `withdraw`.
-   */
-  probe(nowMs: number): boolean {
-    if (this.#state !== 'open' || nowMs < this.#retryAt) return false
-    this.#state = 'half-open'
-    return true
-  }
-
-  /** The connection is back: the next request is a probe. */
-  retryNow(): void {
-    this.#retryAt = 0
-  }
-
-  /** A probe did not reach the store after all: the next request tries again. */
-  withdraw(): void {
-    if (this.#state === 'half-open') this.#state = 'open'
-  }
-
-  /** The store answered. Returns whether that closed the breaker. */
-  succeed(nowMs: number): boolean {
-    if (this.#state === 'open') return false
-    const isProbe = this.#state === 'half-open'
-    this.#state = 'closed'
-    this.#inRow = 0
-    if (!isProbe) this.#countsAt(nowMs).checks += 1
-    return isProbe
-  }
-
-  /**
-   * The store failed a check. Returns whether that opened the breaker.
-   * @param incident the object shared by failures that count once, such as the error of a batch
-   */
-  fail(nowMs: number, incident: unknown): boolean {
-    if (this.#state === 'open') return false
-    if (this.#state === 'half-open') this.#reopenings += 1
-    else if (!this.#isOneTooMany(nowMs, incident)) return false
-    const waitMs = Math.min(maxRetryMs, firstRetryMs * 2 ** this.#reopenings)
-    this.#retryAt = nowMs + waitMs * (1 - probeJitter * Math.random())
-    this.#state = 'open'
-    this.#inRow = 0
-    this.#counts = new Counts()
-    this.#countsBefore = new Counts()
-    return true
-  }
-
-  /** The store is stable again: the next outage begins with short waits. */
-  recover(): void {
+    // The store is stable again: the next outage begins with short waits.
     this.#reopenings = 0
+    monitor.tell({ type: 'fallback-left', durationMs, decisions })
+    this.#shared.onBack(caller.store)
   }
 
   /** Judges the consecutive incidents, and the last one to two windows. */
-  #isOneTooMany(nowMs: number, incident: unknown): boolean {
+  #isOneTooMany(incident: unknown): boolean {
     const isNew = typeof incident !== 'object' || incident !== this.#lastIncident
     this.#lastIncident = incident
-    const now = this.#countsAt(nowMs)
+    const now = this.#countsAt(monotonicMs())
     now.checks += 1
     now.failed += 1
     if (isNew) {
@@ -288,4 +241,21 @@ export class CircuitBreaker {
     }
     return this.#counts
   }
+}
+
+/** The checks of one window. */
+class Counts {
+  checks = 0
+  failed = 0
+  incidents = 0
+}
+
+/** Returns the strictest failure mode of a request's policies, except its penalty. */
+function strictest(checks: readonly Check[], ofLimiter: FailureMode): FailureMode {
+  let found = -1
+  for (const { policy } of checks) {
+    if (algorithmOf(policy).counts === 'strikes') continue
+    found = Math.max(found, failureModes.indexOf(policy.failureMode ?? ofLimiter))
+  }
+  return failureModes[found] ?? ofLimiter
 }

@@ -2,45 +2,40 @@ import type { StoreWay } from '../ledger/local-units.ts'
 import type { Check } from '../model/check.ts'
 import type { Decision } from '../model/decision.ts'
 import type { FailureMode } from '../model/policy.ts'
-import type { Ask, DecidingOp, Outcome, StoreOp } from '../model/store.ts'
+import type { DecidingOp, StoreOp } from '../model/store.ts'
 import { Deadline } from '../waiting/deadlines.ts'
 
 /** A limiter as the caller of a store, with its rules for a store that does not answer. */
-export interface CallingLimiter extends Pick<StoreWay, 'store' | 'instances'> {
+export interface CallingLimiter extends Readonly<StoreWay['limiter']> {
   readonly failureMode: FailureMode
   readonly deadlineMs: number
   /** Called for each request for which the store failed. */
   onFailure(op: StoreOp, error: unknown): void
 }
 
-/** The sender of an ask, which turns its end into a decision. */
-export interface AskOwner extends CallingLimiter {
-  onAnswer(ask: PendingAsk, outcomes: readonly Outcome[]): void
-  onError(ask: PendingAsk, error: unknown): void
-  /** Returns the failure mode's decision. */
-  onDeadline(ask: PendingAsk, error: unknown): Decision
+interface AskOwner {
+  readonly limiter: CallingLimiter
 }
 
 /**
  * One request of a limiter to a store. To save objects, it is also the item in the store's queue
  * and in the ring of deadlines.
  */
-export class PendingAsk extends Deadline implements Ask {
+export class PendingAsk<Caller extends AskOwner = AskOwner> extends Deadline {
   readonly op: DecidingOp
   checks: readonly Check[]
-  readonly caller: AskOwner
+  readonly caller: Caller
   /** The request, if other checks may follow for it: all of them share one deadline. */
   readonly request: object | undefined
   keys: readonly string[] = noKeys
   /** For the denials: the number of changes to keys, and the simulated time, of the call. */
   changes = 0
   simulatedMs = 0
+  /** The decision, by the store's answer or when the deadline passed. */
   decision: Decision | undefined = undefined
-  /** The decision made when the deadline passed. */
-  meanwhile: Decision | undefined = undefined
   #resolve: ((decision: Decision) => void) | undefined = undefined
 
-  constructor(op: DecidingOp, checks: readonly Check[], caller: AskOwner, request?: object) {
+  constructor(op: DecidingOp, checks: readonly Check[], caller: Caller, request?: object) {
     super()
     this.op = op
     this.checks = checks
@@ -49,12 +44,12 @@ export class PendingAsk extends Deadline implements Ask {
   }
 
   get isUnwanted(): boolean {
-    return this.decision !== undefined || this.meanwhile !== undefined
+    return this.decision !== undefined
   }
 
   /** Monotonic time (ms) of the call. */
   get askedAt(): number {
-    return this.dueAt - this.caller.deadlineMs
+    return this.dueAt - this.caller.limiter.deadlineMs
   }
 
   promise(): Promise<Decision> {
@@ -66,20 +61,6 @@ export class PendingAsk extends Deadline implements Ask {
   answer(decision: Decision): void {
     this.decision = decision
     this.#resolve?.(decision)
-  }
-
-  settle(outcomes: readonly Outcome[]): void {
-    this.caller.onAnswer(this, outcomes)
-  }
-
-  fail(error: unknown): void {
-    this.caller.onError(this, error)
-  }
-
-  override miss(error: unknown): void {
-    if (this.decision) return
-    this.meanwhile = this.caller.onDeadline(this, error)
-    this.#resolve?.(this.meanwhile)
   }
 }
 

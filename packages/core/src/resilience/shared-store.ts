@@ -13,13 +13,12 @@ import { StoreMonitor } from './store-monitor.ts'
 
 /** The state that the limiters of a store share in one process. */
 export class SharedStore {
-  readonly memory: MemoryStore
   readonly monitor: StoreMonitor = new StoreMonitor()
   readonly grants: Grants = new Grants(() => this.outage.isUnderWay)
   readonly fallback: Fallback
   readonly uncounted: UncountedUnits
-  readonly outage: OutageWatch
-  readonly changes: Changes
+  readonly outage: OutageWatch = new OutageWatch(this)
+  readonly changes: Changes = new Changes(this)
   /** True once the store has answered with a promise. */
   isRemote = false
   /** Requests that have waited until their deadline. */
@@ -31,11 +30,8 @@ export class SharedStore {
   #store: Store | undefined
 
   constructor(memory: MemoryStore) {
-    this.memory = memory
     this.fallback = new Fallback(memory)
     this.uncounted = new UncountedUnits(() => this.outage.isUnderWay, this.fallback.debts)
-    this.outage = new OutageWatch(this)
-    this.changes = new Changes(this)
   }
 
   onAway(error: unknown): void {
@@ -58,7 +54,10 @@ export class SharedStore {
     this.#heard.add(store)
     this.#store = store
     store.telemetry?.observe?.((event) => this.monitor.tell(event))
-    store.telemetry?.observeReturn?.(() => this.outage.breaker.retryNow())
+    store.telemetry?.observeReturn?.(() => {
+      // The next request is a probe.
+      this.outage.retryAt = 0
+    })
   }
 
   health({ fleet, region }: Store): StoreHealth {
@@ -67,7 +66,7 @@ export class SharedStore {
     // For the store of a region.
     const pool = region?.grants()
     return {
-      breaker: this.outage.breaker.state,
+      breaker: this.outage.state,
       isAway: this.outage.isUnderWay,
       instances,
       clockSkewMs,
@@ -86,7 +85,7 @@ export class SharedStore {
 }
 
 const sharedStores = processWide(
-  '@sluice/core/shared-stores/4',
+  '@sluice/core/shared-stores/5',
   () => new WeakMap<object, SharedStore>(),
 )
 
@@ -98,7 +97,7 @@ const sharedStores = processWide(
 export function sharedStoreOf(store: Store, fallback?: MemoryStore): SharedStore {
   const space = store.space ?? store
   const known = sharedStores.get(space)
-  if (known && fallback && known.memory !== fallback) {
+  if (known && fallback && known.fallback.memory !== fallback) {
     throw new SluiceError(
       'SLUICE_OPTION_INVALID',
       'fallback: another limiter on this store has a different fallback, or none; use the same for all of them',

@@ -1,8 +1,9 @@
 import type { FailureMode } from '../model/policy.ts'
 import type { ResilienceEvent } from '../model/resilience-event.ts'
-import type { Store, StoreCall, StoreOp } from '../model/store.ts'
+import type { Store, StoreOp } from '../model/store.ts'
 import type { ResilienceCounters } from '../model/store-health.ts'
 import { type JoinedObservers, notify } from '../observers/join-observers.ts'
+import type { Observers } from '../observers/observers.ts'
 import { isSluiceError, SluiceError } from '../options/errors.ts'
 import { onOneLine, quote } from '../options/options.ts'
 import { warnOnce } from '../options/warn.ts'
@@ -19,21 +20,18 @@ export class StoreMonitor {
     unitsReconciled: 0,
     clockSkews: 0,
   }
-  readonly #observers = new Map<object, (event: ResilienceEvent) => void>()
-  readonly #callObservers = new WeakMap<Store, WeakSet<object>>()
+  readonly #observers = new Set<Observers>()
+  readonly #callObservers = new WeakMap<Store, WeakSet<Observers>>()
   #missed = 0
 
-  /** @param identity identifies the observer: limiters may share it, and it gets each event once */
-  observe(observer: (event: ResilienceEvent) => void, identity: object): void {
-    this.#observers.set(identity, observer)
-  }
-
-  observeCalls(store: Store, observer: (call: StoreCall) => void, identity: object): void {
+  /** Limiters may share an observer: it gets each event once. */
+  observe(observer: Observers, store: Store): void {
+    if (observer.onResilience) this.#observers.add(observer)
     const known = this.#callObservers.get(store) ?? new WeakSet()
     this.#callObservers.set(store, known)
-    if (known.has(identity)) return
-    known.add(identity)
-    store.telemetry?.observeCalls?.((call) => notify(observer, call))
+    if (!observer.onStoreCall || known.has(observer)) return
+    known.add(observer)
+    store.telemetry?.observeCalls?.((call) => notify(observer.onStoreCall?.bind(observer), call))
   }
 
   tell(event: ResilienceEvent): void {
@@ -46,7 +44,7 @@ export class StoreMonitor {
     else if (type === 'clock-skew') counters.clockSkews += 1
     else if (type === 'late-reply')
       counters[event.charge === 'kept' ? 'lateKept' : 'lateRefunded'] += 1
-    for (const observer of this.#observers.values()) notify(observer, event)
+    for (const observer of this.#observers) notify(observer.onResilience?.bind(observer), event)
   }
 
   /** Counts a missed deadline. Deadlines that pass at the same time are one event. */
