@@ -4,6 +4,9 @@ import { listOf, textOf } from '../replies/reply.ts'
 import { members as membersScript, writeDocument } from '../scripts/generated/lua.ts'
 import type { RunScript } from '../scripts/script-runner.ts'
 
+/** Each process of a fleet reads the reports of all others. */
+const maxReportLength = 65_536
+
 interface DocumentsOptions {
   readonly run: RunScript
   /** Returns the caller's time, for a server that forbids TIME in scripts. */
@@ -62,6 +65,8 @@ export function redisDocuments(
   return {
     documents,
     async shareReport({ topic, member: id, text, ttlMs }) {
+      if (text.length > maxReportLength)
+        throw new RangeError(`a report can have at most ${maxReportLength} characters`)
       // The text repeats the id, for processes of earlier versions.
       const all = await membersAt(`${prefix}:${topic}`, id, `${id} ${text}`, String(ttlMs))
       const others = all.filter((member) => member.id !== id)
