@@ -39,17 +39,7 @@ export { checkSecret, digestOf } from './model/digest.ts'
 export type { DocumentChange, Documents, FleetMember, SharedDocument } from './model/documents.ts'
 export type { FailureMode, Policy, QuotaUnit, Reach } from './model/policy.ts'
 export type { RegionBound, RegionReport, RegionUse, StoreRegion } from './model/region.ts'
-export type {
-  BreakerEvent,
-  BreakerState,
-  ClockSkewEvent,
-  DeadlineMissedEvent,
-  FallbackEnteredEvent,
-  FallbackLeftEvent,
-  LateReplyEvent,
-  ReconciledEvent,
-  ResilienceEvent,
-} from './model/resilience-event.ts'
+export type { BreakerState, ResilienceEvent } from './model/resilience-event.ts'
 export type {
   Ask,
   Cancellation,
