@@ -1,6 +1,6 @@
 import { algorithmOf } from '../algorithms/table.ts'
 import type { Due } from '../ledger/debts.ts'
-import { type Held, hasChanged, type Receipt } from '../model/check.ts'
+import { type Held, type HeldOp, hasChanged, type Receipt } from '../model/check.ts'
 import type { Change, ManualChange, Outcome, Store } from '../model/store.ts'
 import { SluiceError } from '../options/errors.ts'
 import { isPromise, type MaybePromise } from '../runtime/maybe-promise.ts'
@@ -35,11 +35,7 @@ export class Changes {
   }
 
   /** Returns whether anything (for `renew`, everything) was there; false if the store failed. */
-  change(
-    op: 'refund' | 'release' | 'renew',
-    checks: readonly Held[],
-    caller: CallingLimiter,
-  ): MaybePromise<boolean> {
+  change(op: HeldOp, checks: readonly Held[], caller: CallingLimiter): MaybePromise<boolean> {
     const { outage } = this.#options
     if (!outage.isClosed) {
       if (op !== 'renew') this.#deferred.push({ op, checks })
