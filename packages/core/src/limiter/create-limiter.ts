@@ -14,8 +14,6 @@ import {
   type KeyOrDigest,
   keyedBy,
   type Look,
-  type PeekOptions,
-  type ReserveOptions,
   readPeekOptions,
   readReserveOptions,
   unblocking,
@@ -24,7 +22,7 @@ import { connect } from './connect.ts'
 import { followUps } from './follow-ups.ts'
 import type { CheckLimiter, Limiter } from './limiter.ts'
 import { type LimiterOptions, setUpLimiter } from './limiter-options.ts'
-import { type Peeked, peekAt } from './peek.ts'
+import { peekAt } from './peek.ts'
 
 /**
  * Creates a limiter.
@@ -60,31 +58,7 @@ export function createCheckLimiter(
     return decideOwn('consume', checks)
   }
 
-  function peekKey(key: KeyOrDigest, options: PeekOptions = {}): MaybePromise<Peeked> {
-    const { cost, lookOf } = readPeekOptions(options, policies)
-    return andThen(keyedBy(key, store), (keyed = { key: nobody }) =>
-      peekLooks(allChecksOf(keyed, { cost }).map(lookOf)),
-    )
-  }
-
   const peekLooks = (looks: readonly Look[]) => peekAt(looks, store, decide)
-
-  async function reserveKey(key: string, options: ReserveOptions) {
-    const { units, step, cost } = readReserveOptions(options, policies)
-    const checks = allChecksOf({ key: checkedKey(key) }, { cost })
-    const reserving = checks.map((check) =>
-      check.policy.reserveMs > 0 ? { ...check, cost: units } : check,
-    )
-    const timing = notifier.time()
-    const { decision, budget } = await reservations.reserve(reserving)
-    timing.isImmediate = false
-    timing.end()
-    notifier.notify({ decision, checks: reserving, timing, request: undefined, route: undefined })
-    return budget(reserving, { units, step })
-  }
-
-  const chargeKey = (key: string, costs?: CostOptions) =>
-    chargeChecks(checksOf(policies, { key: checkedKey(key) }, costs))
 
   function chargeChecks(checks: readonly Check[]): MaybePromise<Decision> {
     // A penalty would take the units for denials.
@@ -116,13 +90,32 @@ export function createCheckLimiter(
     policies,
     penalty,
     store,
-    reserve: reserveKey,
+    async reserve(key, options) {
+      const { units, step, cost } = readReserveOptions(options, policies)
+      const checks = allChecksOf({ key: checkedKey(key) }, { cost })
+      const reserving = checks.map((check) =>
+        check.policy.reserveMs > 0 ? { ...check, cost: units } : check,
+      )
+      const timing = notifier.time()
+      const { decision, budget } = await reservations.reserve(reserving)
+      timing.isImmediate = false
+      timing.end()
+      notifier.notify({ decision, checks: reserving, timing, request: undefined, route: undefined })
+      return budget(reserving, { units, step })
+    },
     reserveChecks: (checks) => reservations.reserve(checks),
     decide: road.consume,
     consume: (key, costs) => promised(consumeKey, key, costs),
-    peek: (key, options) => promised(peekKey, key, options),
+    peek: (key, options = {}) =>
+      promised(() => {
+        const { cost, lookOf } = readPeekOptions(options, policies)
+        return andThen(keyedBy(key, store), (keyed = { key: nobody }) =>
+          peekLooks(allChecksOf(keyed, { cost }).map(lookOf)),
+        )
+      }),
     peekChecks: peekLooks,
-    charge: (key, costs) => promised(chargeKey, key, costs),
+    charge: (key, costs) =>
+      promised(() => chargeChecks(checksOf(policies, { key: checkedKey(key) }, costs))),
     chargeChecks,
     strike: road.strike,
     ...changes,

@@ -95,11 +95,7 @@ function settingsOf(options: AutomaticPenalty): PenaltySettings {
   const forMs = windowMsOf(options.for, 'penalty.for')
   const factor = orDefault(options.factor, 2)
   if (typeof factor !== 'number' || !Number.isFinite(factor) || factor < 1) {
-    throw invalid(
-      { option: 'penalty.factor' },
-      factor,
-      'a number ≥ 1; 1 for blocks of equal length',
-    )
+    throw invalid({ option: 'penalty.factor' }, factor, 'a number ≥ 1; 1 for equal blocks')
   }
   const maxMs =
     options.max === undefined ? Math.max(dayMs, forMs) : windowMsOf(options.max, 'penalty.max')
