@@ -2,14 +2,14 @@ import { warnOnce } from '../options/warn.ts'
 import { isPromise } from '../runtime/maybe-promise.ts'
 import { processWide } from '../runtime/process-wide.ts'
 import {
-  type CountedDecision,
+  type DecisionEvent,
   type ObserverOptions,
   type Observers,
   observerList,
 } from './observers.ts'
 
-/** Counts decisions instead of an observer. It must not throw. */
-type DecisionCounter = (decision: CountedDecision) => void
+/** Counts decisions instead of an observer. It gets no request, and must not throw. */
+type DecisionCounter = (decision: DecisionEvent) => void
 
 /** Several observers as one; a method without an observer stays `undefined`. */
 export type JoinedObservers<Request> = {

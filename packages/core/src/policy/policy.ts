@@ -8,13 +8,7 @@ import {
   algorithmSettings,
   algorithms,
 } from '../algorithms/table.ts'
-import {
-  type FailureMode,
-  failureModes,
-  type Policy,
-  type QuotaUnit,
-  type Reach,
-} from '../model/policy.ts'
+import { type FailureMode, failureModes, type Policy, type Reach } from '../model/policy.ts'
 import { type Duration, type DurationMs, windowMsOf } from '../options/duration.ts'
 import { SluiceError } from '../options/errors.ts'
 import {
@@ -103,7 +97,11 @@ class PolicyTable {
    */
   enforce?: Option<EnforcedShare> = checkedElsewhere
   /** Unit that clients see. @default 'requests'; 'concurrent-requests' for `concurrency` */
-  unit?: Option<QuotaUnit> = optionalChoice(['requests', 'content-bytes', 'concurrent-requests'])
+  unit?: Option<Policy['unit']> = optionalChoice([
+    'requests',
+    'content-bytes',
+    'concurrent-requests',
+  ])
   /**
    * Handling of requests under this policy while the store is failing. If policies differ,
    * the strictest mode applies: 'closed', then 'fallback', then 'open'. @default the limiter's
@@ -234,11 +232,7 @@ function enforcedShare(
   knownFields(enforce, at('enforce'), ['share'])
   const { share } = enforce
   if (typeof share === 'number' && share >= 0 && share <= 1) return share
-  throw invalid(
-    { option: at('enforce.share') },
-    share,
-    'a number from 0 (for no key) to 1 (for all)',
-  )
+  throw invalid({ option: at('enforce.share') }, share, 'a number from 0 (no key) to 1 (all)')
 }
 
 /** Shares are in millionths, since 100 · (1 − 0.07) is 92.99999999999999 in floating point. */
@@ -247,11 +241,8 @@ export const million = 1_000_000
 function headroomOf(value: unknown, option: string): number {
   const headroom = orDefault(value, 0)
   if (typeof headroom === 'number' && headroom >= 0 && headroom <= 0.5) return headroom
-  throw invalid(
-    { option },
-    headroom,
-    'a number from 0 to 0.5, the share of the limit to leave unused: 0.1 for a tenth',
-  )
+  const legal = 'a number from 0 to 0.5, the share of the limit to leave unused: 0.1 for a tenth'
+  throw invalid({ option }, headroom, legal)
 }
 
 /** Returns a limit without its headroom, rounded down: at least 1, unless the limit is 0. */
