@@ -16,7 +16,7 @@ import {
   type Look,
   readPeekOptions,
   readReserveOptions,
-  unblocking,
+  somePenalty,
 } from './arguments.ts'
 import { connect } from './connect.ts'
 import { followUps } from './follow-ups.ts'
@@ -124,7 +124,10 @@ export function createCheckLimiter(
     block: (key, duration) =>
       actOn(key, (keyed) => blockChecks([blockOf(penalty, keyed, duration)])),
     blockChecks,
-    unblock: (key) => actOn(key, (keyed) => resetChecks(unblocking(penalty, keyed))),
+    async unblock(key) {
+      const policy = somePenalty(penalty)
+      return actOn(key, (keyed) => resetChecks(keyed ? [checkOf(policy, keyed, 1)] : []))
+    },
     storeHealth: () => shared.health(store),
     async close() {
       // Requests that follow this call find the store closed.

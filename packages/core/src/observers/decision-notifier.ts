@@ -50,13 +50,12 @@ export class DecisionNotifier<Request = unknown> {
   ): MaybePromise<Decision> {
     const timing = this.time()
     const decision = decide('consume', checks)
-    const observed = (known: Decision): Decision => {
+    if (isPromise(decision)) timing.isImmediate = false
+    return andThen(decision, (known) => {
       timing.end()
       this.notify({ decision: known, checks, timing, request: undefined, route: undefined })
       return known
-    }
-    if (isPromise(decision)) timing.isImmediate = false
-    return andThen(decision, observed)
+    })
   }
 
   /** Notifies observers of a decision, and of its shadow policies as soon as they are known. */

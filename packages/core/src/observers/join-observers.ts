@@ -42,10 +42,9 @@ export function joinObservers<Request>(
 ): JoinedObservers<Request> {
   const all = observerList(options)
   const counting = all.map(({ onDecision }) => onDecision && counters.get(onDecision))
+  const notCounting = all.filter((_, index) => !counting[index])
   return {
-    onDecision: joined(
-      all.map((each, i) => (counting[i] ? undefined : each.onDecision?.bind(each))),
-    ),
+    onDecision: joined(notCounting.map((each) => each.onDecision?.bind(each))),
     countDecision: joined(counting),
     onShadow: joined(all.map((each) => each.onShadow?.bind(each))),
     onStoreError: joined(all.map((each) => each.onStoreError?.bind(each))),
