@@ -8,7 +8,6 @@ import {
   isReceiptItself,
   type Receipt,
   takeBack,
-  unitsLeft,
 } from '../model/check.ts'
 import type { Decision } from '../model/decision.ts'
 import { invalid, knownFields, wholeNumber } from '../options/options.ts'
@@ -86,7 +85,7 @@ function heldBy(decision: Decision, share: Share, hold: typeof held): readonly H
   const all: Held[] = []
   for (const { receipt } of decision.outcomes) {
     if (!isReceiptItself(receipt)) continue
-    const left = unitsLeft(receipt)
+    const left = receipt.check.cost - receipt.refunded
     const cost = left > 0 ? share(receipt.check, left) : 0
     if (cost > 0) all.push(hold(receipt, cost))
   }

@@ -108,11 +108,6 @@ export interface Home {
   renew?(held: Held): boolean
 }
 
-/** Returns the units of a receipt that were not given back. */
-export function unitsLeft(receipt: Receipt): number {
-  return receipt.check.cost - receipt.refunded
-}
-
 /** Takes units out of a receipt, for the store or the account that has to change them. */
 export function takeBack(receipt: Receipt, cost: number): Held {
   const { refunded } = receipt

@@ -2,7 +2,7 @@ import type { PenaltySettings } from '../algorithms/penalty.ts'
 import { neutralSettings } from '../algorithms/table.ts'
 import type { Policy } from '../model/policy.ts'
 import { type Duration, windowMsOf } from '../options/duration.ts'
-import { flag, invalid, knownFields, orDefault, wholeNumber } from '../options/options.ts'
+import { flag, invalid, isWholeNumber, knownFields, orDefault } from '../options/options.ts'
 import { definePolicy } from './policy.ts'
 
 interface NamedPenalty {
@@ -112,8 +112,6 @@ function thenReset(given: unknown, settings: PenaltySettings | undefined): boole
 
 function strikes(after: unknown): number {
   const most = 1_000_000
-  if (typeof after === 'number') {
-    return wholeNumber(after, { option: 'penalty.after' }, { min: 1, max: most })
-  }
+  if (isWholeNumber(after, { min: 1, max: most })) return after
   throw invalid({ option: 'penalty.after' }, after, `a whole number from 1 to ${most}, or 'never'`)
 }
