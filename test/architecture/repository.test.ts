@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
-import { errorCodes } from '@sluice/core'
 import { describe, expect, it } from 'vitest'
+import { errorCodes } from '../../packages/core/src/options/errors.ts'
 import {
   filesUnder,
   packages,

@@ -1,9 +1,4 @@
-import {
-  type ClockSkewEvent,
-  createLimiter,
-  type Decision,
-  type ResilienceEvent,
-} from '@sluice/core'
+import { createLimiter, type Decision, type ResilienceEvent } from '@sluice/core'
 import { type RedisStore, type RedisStoreOptions, redisStore } from '@sluice/redis'
 import { beforeEach, describe, expect, it, vi } from 'vitest'
 import { patientLimiter } from '../support/patient-limiter.ts'
@@ -127,8 +122,8 @@ describe('the clock of Redis', () => {
     }
   }
 
-  async function skewOf(aheadMs: number): Promise<ClockSkewEvent[]> {
-    const events: ClockSkewEvent[] = []
+  async function skewOf(aheadMs: number): Promise<{ skewMs: number }[]> {
+    const events: { skewMs: number }[] = []
     const store = redisStore(ahead(aheadMs), { prefix: `fleet${opened}`, heartbeatMs: 1_000 })
     const onResilience = (event: ResilienceEvent) => {
       if (event.type === 'clock-skew') events.push(event)

@@ -1,12 +1,6 @@
-export type { Algorithm, KeyState } from './algorithms/algorithm.ts'
 export type { CalendarWindow } from './algorithms/calendar.ts'
 export { maxUnits } from './algorithms/max-units.ts'
-export {
-  type AlgorithmName,
-  algorithmNames,
-  type Counting,
-  type CountingName,
-} from './algorithms/table.ts'
+export { type AlgorithmName, algorithmNames, type Counting } from './algorithms/table.ts'
 export type { CostOptions, KeyOrDigest, PeekOptions, ReserveOptions } from './limiter/arguments.ts'
 export { createCheckLimiter, createLimiter } from './limiter/create-limiter.ts'
 export type { CheckLimiter, Limiter, RefundOptions } from './limiter/limiter.ts'
@@ -18,13 +12,11 @@ export {
 export type { Peeked, PeekedOutcome } from './limiter/peek.ts'
 export {
   isMemoryStore,
-  type MemoryKeys,
   type MemoryStore,
   type MemoryStoreOptions,
   memoryStore,
 } from './memory-store/memory-store.ts'
 export {
-  type BlockCheck,
   type Check,
   type CountedKey,
   divideChecks,
@@ -32,24 +24,13 @@ export {
   type Held,
   maxKeyLength,
   Receipt,
-  type ResetCheck,
 } from './model/check.ts'
 export { bindingIndex, type Decision, type DecisionSource } from './model/decision.ts'
 export { checkSecret, digestOf } from './model/digest.ts'
 export type { DocumentChange, Documents, FleetMember, SharedDocument } from './model/documents.ts'
 export type { FailureMode, Policy, QuotaUnit, Reach } from './model/policy.ts'
 export type { RegionBound, RegionReport, RegionUse, StoreRegion } from './model/region.ts'
-export type {
-  BreakerEvent,
-  BreakerState,
-  ClockSkewEvent,
-  DeadlineMissedEvent,
-  FallbackEnteredEvent,
-  FallbackLeftEvent,
-  LateReplyEvent,
-  ReconciledEvent,
-  ResilienceEvent,
-} from './model/resilience-event.ts'
+export type { BreakerState, ResilienceEvent } from './model/resilience-event.ts'
 export type {
   Ask,
   Cancellation,
@@ -64,7 +45,6 @@ export type {
   StoreCall,
   StoreDenials,
   StoreFleet,
-  StoreKeys,
   StoreOp,
   StoreScripts,
   StoreTelemetry,
@@ -85,14 +65,7 @@ export {
   type StoreErrorEvent,
 } from './observers/observers.ts'
 export { type Duration, type DurationMs, durationMs, windowMsOf } from './options/duration.ts'
-export {
-  type ErrorCode,
-  errorCodes,
-  errorText,
-  isSluiceError,
-  pageUrl,
-  SluiceError,
-} from './options/errors.ts'
+export { type ErrorCode, errorText, isSluiceError, pageUrl, SluiceError } from './options/errors.ts'
 export {
   checkedElsewhere,
   checkOptions,
@@ -131,7 +104,6 @@ export {
   definePolicy,
   type EnforcedShare,
   type PolicyFields,
-  type PolicyMode,
   type PolicyOptions,
   policyFields,
   unlimited,
@@ -139,12 +111,7 @@ export {
   withoutHeadroom,
 } from './policy/policy.ts'
 export { checkTogether, policyList } from './policy/policy-list.ts'
-export {
-  type PolicySetVersion,
-  Registrations,
-  type SetTraits,
-  versionBeingMade,
-} from './policy/policy-registry.ts'
+export { type PolicySetVersion, Registrations, versionBeingMade } from './policy/policy-registry.ts'
 export {
   type RegionalStore,
   type RegionalStoreOptions,
@@ -152,18 +119,10 @@ export {
   withoutRegions,
 } from './regions/regional-store.ts'
 export type { BudgetSignal, Reservation, SettleOptions } from './reserve/reservation.ts'
-export type { Reserved, ReservedAmounts } from './reserve/reserve.ts'
 export { fnv1a } from './runtime/hash.ts'
 export { type HotKey, type HotKeys, mergeHotKeys, SpaceSaving } from './runtime/hot-keys.ts'
 export { andThen, isPromise, type MaybePromise } from './runtime/maybe-promise.ts'
 export { processWide } from './runtime/process-wide.ts'
 export { ControlCall, controlled } from './waiting/control-call.ts'
-export {
-  endsWithin,
-  maxTimerMs,
-  sleep,
-  timerMs,
-  waitBoundMs,
-  withDeadline,
-} from './waiting/timers.ts'
+export { endsWithin, maxTimerMs, sleep, timerMs, withDeadline } from './waiting/timers.ts'
 export { TurnQueue } from './waiting/turn-queue.ts'

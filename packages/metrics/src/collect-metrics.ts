@@ -12,8 +12,8 @@ import {
   type SkipEvent,
   type StoreCall,
 } from '@sluice/core'
-import { type CountedDecision, countInstead } from '@sluice/core/backend'
-import { countedPart, DecisionBatch } from './decision-batch.ts'
+import { countInstead } from '@sluice/core/backend'
+import { type CountedDecision, countedPart, DecisionBatch } from './decision-batch.ts'
 import { FleetCounts } from './fleet-counts.ts'
 import { FleetExchange, type FleetStore, type Scope } from './fleet-exchange.ts'
 import { FleetKeys, type TopKeysAnswer, type TopKeysOptions } from './fleet-keys.ts'

@@ -1,5 +1,7 @@
 import { type DecisionEvent, notify } from '@sluice/core'
-import type { CountedDecision } from '@sluice/core/backend'
+
+/** The part of an event that metrics count: safe to keep, since it references no request. */
+export type CountedDecision = Omit<DecisionEvent, 'request' | 'key' | 'digest'>
 
 /** Maximum number of decisions that wait to be counted. */
 const maxWaiting = 128

@@ -1,5 +1,5 @@
 import { type Decision, isPromise } from '@sluice/core'
-import type { CountedDecision } from '@sluice/core/backend'
+import type { CountedDecision } from './decision-batch.ts'
 import { maxRoutes, other, type Series, type SeriesTable } from './series.ts'
 
 const results = [

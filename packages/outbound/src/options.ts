@@ -15,7 +15,6 @@ import {
   type RequiredOption,
   type SettingsOf,
   type Store,
-  waitBoundMs,
   wholeNumber,
   windowMsOf,
   withoutRegions,
@@ -43,18 +42,18 @@ export class OutboundTable {
   /** Maximum number of waiting calls in this process: a whole number ≥ 1. @default 1_000 */
   maxQueue?: Option<number, number> = countOption(1_000, { min: 1 })
   /** Maximum wait of a call. @default '1m' */
-  maxWait?: Option<Duration, number> = durationOption('1m', waitBoundMs)
+  maxWait?: Option<Duration, number> = durationOption('1m', durationMs)
   /**
    * Maximum run time of a call. After that, its signal is aborted and the call fails.
    * @default '1m'
    */
-  timeout?: Option<Duration, number> = durationOption('1m', waitBoundMs)
+  timeout?: Option<Duration, number> = durationOption('1m', durationMs)
   /**
    * Time during which a failed call may still reach the third party. The call holds its units for
    * that time plus one window.
    * @default '5s'
    */
-  lateArrival?: Option<Duration, number> = durationOption('5s', waitBoundMs)
+  lateArrival?: Option<Duration, number> = durationOption('5s', durationMs)
   /**
    * Maximum time for which a process holds back all calls after an outage or data loss of the
    * store. After a data loss, the longest window is used if it is shorter.
@@ -101,7 +100,7 @@ export class CallTable {
     const range = { min: 1, max: Math.min(...limits.map(({ limit }) => limit)) }
     this.cost = (cost = 1, option) =>
       wholeNumber(cost, { option, code: 'SLUICE_COST_INVALID' }, range)
-    this.timeout = durationOption(timeout, waitBoundMs)
+    this.timeout = durationOption(timeout, durationMs)
   }
 }
 

@@ -1,4 +1,12 @@
-import { isSluiceError, joined, noteRelease, notify, readOptions, TurnQueue } from '@sluice/core'
+import {
+  isSluiceError,
+  joined,
+  maxTimerMs,
+  noteRelease,
+  notify,
+  readOptions,
+  TurnQueue,
+} from '@sluice/core'
 import { callRefused, fetchCall, responseOf, timedCall } from './call.ts'
 import type { EmitOutbound, RefusalReason } from './event.ts'
 import { Pause } from './fleet/pause.ts'
@@ -73,7 +81,8 @@ export function createOutbound(options: OutboundOptions): Outbound {
     } catch (error) {
       const response = responseOf(error)
       // A call without an answer may still arrive.
-      if (response === undefined) setTimeout(() => quotas.answered(lease), lateArrival).unref()
+      if (response === undefined)
+        setTimeout(() => quotas.answered(lease), Math.min(lateArrival, maxTimerMs)).unref()
       else quotas.answered(lease)
       const otherwise = isSluiceError(error, 'SLUICE_OUTBOUND_TIMEOUT') ? 'timeout' : 'failed'
       emit({ ...made, runMs: runMs(), answer: obeyed(response)?.status ?? otherwise })

@@ -120,7 +120,8 @@ export function checkOf(policy: Policy, { key, digest }: Keyed, cost: number): C
   return { policy, key, digest, cost, limit: policy.limit }
 }
 
-function somePenalty(penalty: Policy | undefined): Policy {
+/** @throws SluiceError if there is no penalty */
+export function somePenalty(penalty: Policy | undefined): Policy {
   if (penalty) return penalty
   throw new SluiceError(
     'SLUICE_PENALTY_MISSING',
@@ -142,15 +143,6 @@ export function blockOf(
     'SLUICE_KEY_INVALID',
     'the store holds no key with this digest, so it cannot block the key; give the key itself',
   )
-}
-
-/** Returns the check to reset for `unblock`. @throws SluiceError if there is no penalty */
-export function unblocking(
-  penalty: Policy | undefined,
-  keyed: Keyed | undefined,
-): readonly Check[] {
-  const policy = somePenalty(penalty)
-  return keyed ? [checkOf(policy, keyed, 1)] : []
 }
 
 function costOf(options: CostOptions): number {

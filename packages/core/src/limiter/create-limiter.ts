@@ -14,17 +14,15 @@ import {
   type KeyOrDigest,
   keyedBy,
   type Look,
-  type PeekOptions,
-  type ReserveOptions,
   readPeekOptions,
   readReserveOptions,
-  unblocking,
+  somePenalty,
 } from './arguments.ts'
 import { connect } from './connect.ts'
 import { followUps } from './follow-ups.ts'
 import type { CheckLimiter, Limiter } from './limiter.ts'
 import { type LimiterOptions, setUpLimiter } from './limiter-options.ts'
-import { type Peeked, peekAt } from './peek.ts'
+import { peekAt } from './peek.ts'
 
 /**
  * Creates a limiter.
@@ -60,31 +58,7 @@ export function createCheckLimiter(
     return decideOwn('consume', checks)
   }
 
-  function peekKey(key: KeyOrDigest, options: PeekOptions = {}): MaybePromise<Peeked> {
-    const { cost, lookOf } = readPeekOptions(options, policies)
-    return andThen(keyedBy(key, store), (keyed = { key: nobody }) =>
-      peekLooks(allChecksOf(keyed, { cost }).map(lookOf)),
-    )
-  }
-
   const peekLooks = (looks: readonly Look[]) => peekAt(looks, store, decide)
-
-  async function reserveKey(key: string, options: ReserveOptions) {
-    const { units, step, cost } = readReserveOptions(options, policies)
-    const checks = allChecksOf({ key: checkedKey(key) }, { cost })
-    const reserving = checks.map((check) =>
-      check.policy.reserveMs > 0 ? { ...check, cost: units } : check,
-    )
-    const timing = notifier.time()
-    const { decision, budget } = await reservations.reserve(reserving)
-    timing.isImmediate = false
-    timing.end()
-    notifier.notify({ decision, checks: reserving, timing, request: undefined, route: undefined })
-    return budget(reserving, { units, step })
-  }
-
-  const chargeKey = (key: string, costs?: CostOptions) =>
-    chargeChecks(checksOf(policies, { key: checkedKey(key) }, costs))
 
   function chargeChecks(checks: readonly Check[]): MaybePromise<Decision> {
     // A penalty would take the units for denials.
@@ -116,13 +90,32 @@ export function createCheckLimiter(
     policies,
     penalty,
     store,
-    reserve: reserveKey,
+    async reserve(key, options) {
+      const { units, step, cost } = readReserveOptions(options, policies)
+      const checks = allChecksOf({ key: checkedKey(key) }, { cost })
+      const reserving = checks.map((check) =>
+        check.policy.reserveMs > 0 ? { ...check, cost: units } : check,
+      )
+      const timing = notifier.time()
+      const { decision, budget } = await reservations.reserve(reserving)
+      timing.isImmediate = false
+      timing.end()
+      notifier.notify({ decision, checks: reserving, timing, request: undefined, route: undefined })
+      return budget(reserving, { units, step })
+    },
     reserveChecks: (checks) => reservations.reserve(checks),
     decide: road.consume,
     consume: (key, costs) => promised(consumeKey, key, costs),
-    peek: (key, options) => promised(peekKey, key, options),
+    peek: (key, options = {}) =>
+      promised(() => {
+        const { cost, lookOf } = readPeekOptions(options, policies)
+        return andThen(keyedBy(key, store), (keyed = { key: nobody }) =>
+          peekLooks(allChecksOf(keyed, { cost }).map(lookOf)),
+        )
+      }),
     peekChecks: peekLooks,
-    charge: (key, costs) => promised(chargeKey, key, costs),
+    charge: (key, costs) =>
+      promised(() => chargeChecks(checksOf(policies, { key: checkedKey(key) }, costs))),
     chargeChecks,
     strike: road.strike,
     ...changes,
@@ -131,7 +124,10 @@ export function createCheckLimiter(
     block: (key, duration) =>
       actOn(key, (keyed) => blockChecks([blockOf(penalty, keyed, duration)])),
     blockChecks,
-    unblock: (key) => actOn(key, (keyed) => resetChecks(unblocking(penalty, keyed))),
+    async unblock(key) {
+      const policy = somePenalty(penalty)
+      return actOn(key, (keyed) => resetChecks(keyed ? [checkOf(policy, keyed, 1)] : []))
+    },
     storeHealth: () => caller.shared.health(store),
     async close() {
       // Requests that follow this call find the store closed.

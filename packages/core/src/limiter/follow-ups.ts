@@ -3,14 +3,15 @@ import {
   type ChangeAtStore,
   type Check,
   type Held,
+  type HeldOp,
+  hasChanged,
   isReceiptItself,
   type Receipt,
   takeBack,
-  unitsLeft,
 } from '../model/check.ts'
 import type { Decision } from '../model/decision.ts'
 import { invalid, knownFields, wholeNumber } from '../options/options.ts'
-import { andThen, isPromise, type MaybePromise, promised } from '../runtime/maybe-promise.ts'
+import { andThen, type MaybePromise, promised, together } from '../runtime/maybe-promise.ts'
 import type { Limiter } from './limiter.ts'
 
 /** Returns how many of the units that one policy took, and has not got back, are to end. */
@@ -21,10 +22,7 @@ const leases: Share = (check, left) => (isLease(check) ? left : 0)
 /** Returns the methods that change what decisions hold, including shadow policies. */
 export function followUps(atStore: ChangeAtStore): Pick<Limiter, 'refund' | 'release' | 'renew'> {
   /** Changes units in their accounts. One call changes all that the store has counted. */
-  function change(
-    op: 'refund' | 'release' | 'renew',
-    all: readonly Held[],
-  ): MaybePromise<readonly boolean[]> {
+  function change(op: HeldOp, all: readonly Held[]): MaybePromise<readonly boolean[]> {
     const counted = all.filter(({ receipt }) => !receipt.home)
     const changes: MaybePromise<boolean>[] = []
     for (const one of all) {
@@ -37,19 +35,19 @@ export function followUps(atStore: ChangeAtStore): Pick<Limiter, 'refund' | 'rel
     return together(changes)
   }
 
-  function end(op: 'refund' | 'release', decision: Decision, share: Share): MaybePromise<boolean> {
-    const endOf = (one: Decision) => change(op, heldBy(one, share, takeBack))
-    const own = endOf(decision)
+  /** Returns whether anything was there; for a renewal, all that the enforced policies took. */
+  function follow(op: HeldOp, decision: Decision, share: Share): MaybePromise<boolean> {
+    const hold = op === 'renew' ? held : takeBack
+    const changeOf = (one: Decision) => change(op, heldBy(one, share, hold))
+    const own = changeOf(decision)
+    const verdict = (all: readonly boolean[]) => all.length > 0 && hasChanged(op, all)
     const { shadow } = decision
-    if (!shadow) return andThen(own, (changed) => changed.includes(true))
+    if (!shadow) return andThen(own, verdict)
     return andThen(shadow.decisions, (shadows) =>
-      andThen(together([own, ...shadows.map(endOf)]), (all) => all.flat().includes(true)),
+      andThen(together([own, ...shadows.map(changeOf)]), (all) =>
+        verdict(op === 'renew' ? (all[0] ?? []) : all.flat()),
+      ),
     )
-  }
-
-  async function renewOne(decision: Decision): Promise<boolean> {
-    const renewed = await change('renew', heldBy(decision, leases, held))
-    return renewed.length > 0 && !renewed.includes(false)
   }
 
   return {
@@ -62,19 +60,14 @@ export function followUps(atStore: ChangeAtStore): Pick<Limiter, 'refund' | 'rel
       if (policies !== undefined && !Array.isArray(policies)) {
         throw invalid({ option: 'policies' }, policies, "an array of the limiter's policies")
       }
-      return end('refund', decision, (check, left) => {
+      return follow('refund', decision, (check, left) => {
         if (policies?.some(({ id }) => id === check.policy.id) === false) return 0
         if (units === undefined) return left
         return isLease(check) ? 0 : Math.min(units, left)
       })
     },
-    release: (decision) => promised(end, 'release', decision, leases),
-    async renew(decision) {
-      const own = renewOne(decision)
-      const shadows = decision?.shadow ? await decision.shadow.decisions : []
-      await Promise.all(shadows.map(renewOne))
-      return own
-    },
+    release: (decision) => promised(follow, 'release', decision, leases),
+    renew: (decision) => promised(follow, 'renew', decision, leases),
   }
 }
 
@@ -86,11 +79,6 @@ function isLease({ policy }: Check): boolean {
   return algorithmOf(policy).counts === 'leases'
 }
 
-/** Returns values at once if all are there: a memory store changes units without a promise. */
-function together<T>(values: readonly MaybePromise<T>[]): MaybePromise<readonly T[]> {
-  return values.every((value): value is T => !isPromise(value)) ? values : Promise.all(values)
-}
-
 function heldBy(decision: Decision, share: Share, hold: typeof held): readonly Held[] {
   if (!Array.isArray(decision?.outcomes)) {
     throw invalid({ option: 'decision' }, decision, 'a decision from consume or charge')
@@ -98,7 +86,7 @@ function heldBy(decision: Decision, share: Share, hold: typeof held): readonly H
   const all: Held[] = []
   for (const { receipt } of decision.outcomes) {
     if (!isReceiptItself(receipt)) continue
-    const left = unitsLeft(receipt)
+    const left = receipt.check.cost - receipt.refunded
     const cost = left > 0 ? share(receipt.check, left) : 0
     if (cost > 0) all.push(hold(receipt, cost))
   }

@@ -14,12 +14,7 @@ import {
 } from '../options/option-table.ts'
 import { givenFields, invalid, knownFields, wholeNumber } from '../options/options.ts'
 import { definePenalty, type PenaltyOptions } from '../policy/penalty.ts'
-import {
-  definePolicy,
-  type PolicyFields,
-  type PolicyOptions,
-  policyFields,
-} from '../policy/policy.ts'
+import { definePolicy, type PolicyOptions, policyFields } from '../policy/policy.ts'
 import { checkTogether, policyList } from '../policy/policy-list.ts'
 import { registerPolicies } from '../policy/policy-registry.ts'
 import type { CallingLimiter } from '../resilience/pending-ask.ts'
@@ -59,7 +54,7 @@ class LimiterTable {
 export interface LimiterSettings extends ObserverOptions, OptionsOf<LimiterTable> {}
 
 /** The fields that are shorthand for a single policy; `failureMode` is the limiter's. */
-type Shorthand = Exclude<keyof PolicyFields, 'failureMode'>
+type Shorthand = Exclude<keyof PolicyOptions, 'failureMode'>
 
 /**
  * `policies`, or the fields of one policy at the top level (`limit`, `window`, …) as shorthand. A

@@ -84,14 +84,14 @@ export interface GrantCheck extends Check {
   readonly terms: GrantTerms
 }
 
+/** A change of units that a decision took. */
+export type HeldOp = 'refund' | 'release' | 'renew'
+
 /** Changes at the store what was taken there. Never rejects; returns whether anything was there. */
-export type ChangeAtStore = (
-  op: 'refund' | 'release' | 'renew',
-  held: readonly Held[],
-) => MaybePromise<boolean>
+export type ChangeAtStore = (op: HeldOp, held: readonly Held[]) => MaybePromise<boolean>
 
 /** Returns whether a change found anything, or for a renewal, all of it. */
-export function hasChanged(op: string, changed: readonly boolean[]): boolean {
+export function hasChanged(op: HeldOp, changed: readonly boolean[]): boolean {
   return op === 'renew' ? !changed.includes(false) : changed.includes(true)
 }
 
@@ -104,11 +104,6 @@ export interface Home {
   giveBack(held: Held, changeAtStore: ChangeAtStore): MaybePromise<boolean>
   /** Ends or renews a lease, if the account has leases. Returns whether it was still running. */
   change?(op: 'release' | 'renew', held: Held): boolean
-}
-
-/** Returns the units of a receipt that were not given back. */
-export function unitsLeft(receipt: Receipt): number {
-  return receipt.check.cost - receipt.refunded
 }
 
 /** Takes units out of a receipt, for the store or the account that has to change them. */

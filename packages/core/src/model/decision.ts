@@ -1,5 +1,5 @@
 import { algorithmOf } from '../algorithms/table.ts'
-import { andThen, isPromise, type MaybePromise } from '../runtime/maybe-promise.ts'
+import { andThen, isPromise, type MaybePromise, together } from '../runtime/maybe-promise.ts'
 import type { Check } from './check.ts'
 import type { DecidingOp, Outcome } from './store.ts'
 
@@ -131,18 +131,17 @@ export function withShadow(decision: Decision, shadow: ShadowRun): Decision {
 /** The decision of each shadow policy for one request. They may come after the request's own. */
 export class ShadowRun {
   /** Never rejects. */
-  readonly decisions: MaybePromise<readonly Decision[]>
-  #known: readonly Decision[] = []
+  decisions: MaybePromise<readonly Decision[]>
 
   constructor(decisions: readonly MaybePromise<Decision>[]) {
-    this.decisions = decisions.every((decision): decision is Decision => !isPromise(decision))
-      ? this.#learn(decisions)
-      : Promise.all(decisions).then((known) => this.#learn(known))
+    const all = together(decisions)
+    this.decisions = all
+    if (isPromise(all)) void all.then((known) => this.#learn(known))
   }
 
-  /** The decisions known so far. */
+  /** The outcomes known so far. */
   get outcomes(): readonly Outcome[] {
-    return this.#known.flatMap(({ outcomes }) => outcomes)
+    return isPromise(this.decisions) ? [] : this.decisions.flatMap(({ outcomes }) => outcomes)
   }
 
   /** A decision may be logged, and this contains identities. */
@@ -150,9 +149,8 @@ export class ShadowRun {
     return undefined
   }
 
-  #learn(known: readonly Decision[]): readonly Decision[] {
-    this.#known = known
-    return known
+  #learn(known: readonly Decision[]): void {
+    this.decisions = known
   }
 }
 

@@ -1,6 +1,6 @@
 import type { MaybePromise } from '../runtime/maybe-promise.ts'
 import type { ControlCall } from '../waiting/control-call.ts'
-import type { BlockCheck, Check, GrantCheck, Held, Receipt, ResetCheck } from './check.ts'
+import type { BlockCheck, Check, GrantCheck, Held, HeldOp, Receipt, ResetCheck } from './check.ts'
 import type { Documents } from './documents.ts'
 import type { Policy } from './policy.ts'
 import type { StoreRegion } from './region.ts'
@@ -22,9 +22,7 @@ export type DecidingOp = 'consume' | 'peek' | 'charge'
  * - `reset`: resets the keys
  * - `block`: makes a penalty deny its keys for `blockMs`, replacing earlier blocks
  */
-export type Change =
-  | { readonly op: 'refund' | 'release' | 'renew'; readonly checks: readonly Held[] }
-  | ManualChange
+export type Change = { readonly op: HeldOp; readonly checks: readonly Held[] } | ManualChange
 
 /** A manual change. */
 export type ManualChange =

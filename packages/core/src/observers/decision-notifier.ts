@@ -5,9 +5,9 @@ import { digestOf } from '../model/digest.ts'
 import type { Policy } from '../model/policy.ts'
 import type { Store } from '../model/store.ts'
 import { andThen, isPromise, type MaybePromise } from '../runtime/maybe-promise.ts'
-import { monotonicMs, startQuietTimer } from '../waiting/timers.ts'
+import { Alarm, monotonicMs } from '../waiting/timers.ts'
 import { type JoinedObservers, notify } from './join-observers.ts'
-import type { CountedDecision, DecisionEvent, EventSource } from './observers.ts'
+import type { DecisionEvent, EventSource } from './observers.ts'
 
 /** A decision to notify observers of. */
 export interface ObservedDecision<Request> extends EventSource<Request> {
@@ -50,20 +50,20 @@ export class DecisionNotifier<Request = unknown> {
   ): MaybePromise<Decision> {
     const timing = this.time()
     const decision = decide('consume', checks)
-    const observed = (known: Decision): Decision => {
+    if (isPromise(decision)) timing.isImmediate = false
+    return andThen(decision, (known) => {
       timing.end()
       this.notify({ decision: known, checks, timing, request: undefined, route: undefined })
       return known
-    }
-    if (isPromise(decision)) timing.isImmediate = false
-    return andThen(decision, observed)
+    })
   }
 
   /** Notifies observers of a decision, and of its shadow policies as soon as they are known. */
   notify(observed: ObservedDecision<Request>): void {
     const { onDecision, countDecision, onShadow } = this.#observers
-    if (countDecision) countDecision(new DecisionSummary(observed, this))
-    if (onDecision) notify(onDecision, new LoggedDecision(observed, this))
+    // Metrics keep the events of a while, so theirs must not keep requests alive.
+    if (countDecision) countDecision(new ObservedEvent(observed, this, undefined))
+    if (onDecision) notify(onDecision, new ObservedEvent(observed, this, observed.request))
     if (onShadow && observed.decision.shadow) this.#notifyShadow(observed, observed.decision.shadow)
   }
 
@@ -94,57 +94,8 @@ export class DecisionNotifier<Request = unknown> {
   }
 }
 
-/** A decision and its inputs. Everything else is computed on read. */
-class DecisionSummary implements CountedDecision {
-  readonly decision: Decision
-  readonly route: string | undefined
-  readonly method: string | undefined
-  readonly isQueued: boolean
-  readonly #checks: readonly Check[]
-  readonly #timing: DecisionTiming | undefined
-  readonly #notifier: Pick<DecisionNotifier, 'answererOf'>
-
-  constructor(observed: ObservedDecision<unknown>, notifier: Pick<DecisionNotifier, 'answererOf'>) {
-    this.decision = observed.decision
-    this.route = observed.route
-    this.method = observed.method
-    this.isQueued = observed.isQueued === true
-    this.#checks = observed.checks
-    this.#timing = observed.timing
-    this.#notifier = notifier
-  }
-
-  get checks(): readonly Check[] {
-    const all = this.#checks
-    // As many outcomes as checks: none is in shadow mode.
-    return all.length === this.decision.outcomes.length ? all : divideChecks(all).enforced
-  }
-
-  /** The check that decides. */
-  get binding(): Check | undefined {
-    const { checks } = this
-    return checks[bindingIndex(this.decision.outcomes, checks)]
-  }
-
-  get policy(): Policy | undefined {
-    return this.binding?.policy
-  }
-
-  get answeredBy(): string {
-    return this.#notifier.answererOf(this.decision, this.#timing)
-  }
-
-  get atMs(): number | undefined {
-    return this.#timing?.atMs
-  }
-
-  get durationMs(): number {
-    return this.#timing?.durationMs ?? 0
-  }
-}
-
 /** The digest is computed only when read. */
-class LoggedDecision<Request> implements DecisionEvent<Request> {
+class ObservedEvent<Request> implements DecisionEvent<Request> {
   readonly decision: Decision
   readonly checks: readonly Check[]
   readonly request: Request | undefined
@@ -156,31 +107,35 @@ class LoggedDecision<Request> implements DecisionEvent<Request> {
   readonly atMs: number | undefined
   readonly durationMs: number
   readonly isQueued: boolean
+  readonly #binding: Check | undefined
   readonly #store: Store
 
   constructor(
-    observed: ObservedDecision<Request>,
+    observed: ObservedDecision<unknown>,
     notifier: Pick<DecisionNotifier, 'answererOf' | 'store'>,
+    request: Request | undefined,
   ) {
-    const summary = new DecisionSummary(observed, notifier)
-    const { binding } = summary
-    this.decision = summary.decision
-    this.checks = summary.checks
-    this.request = observed.request
-    this.route = summary.route
-    this.method = summary.method
+    const { decision, checks, timing } = observed
+    const { outcomes } = decision
+    this.decision = decision
+    // As many outcomes as checks: none is in shadow mode.
+    this.checks = checks.length === outcomes.length ? checks : divideChecks(checks).enforced
+    const binding = this.checks[bindingIndex(outcomes, this.checks)]
+    this.request = request
+    this.route = observed.route
+    this.method = observed.method
     this.policy = binding?.policy
     this.key = binding?.identity ?? binding?.key
-    this.answeredBy = summary.answeredBy
-    this.atMs = summary.atMs
-    this.durationMs = summary.durationMs
-    this.isQueued = summary.isQueued
+    this.answeredBy = notifier.answererOf(decision, timing)
+    this.atMs = timing?.atMs
+    this.durationMs = timing?.durationMs ?? 0
+    this.isQueued = observed.isQueued === true
+    this.#binding = binding
     this.#store = notifier.store
   }
 
   get digest(): string | undefined {
-    const binding = this.checks[bindingIndex(this.decision.outcomes, this.checks)]
-    return binding && digestOf(binding.key, this.#store)
+    return this.#binding && digestOf(this.#binding.key, this.#store)
   }
 }
 
@@ -213,28 +168,21 @@ export class DecisionTiming {
  * the timing of one decision is reused for the next 15, if they come within 50 ms.
  */
 class SharedTimer {
-  #latest: DecisionTiming | undefined
+  #latest = new DecisionTiming()
   #left = 0
-  #isAging = false
+  readonly #alarm = new Alarm(() => {
+    this.#left = 0
+  })
 
   /** Starts timing a synchronous decision. */
   begin(): DecisionTiming {
-    if (this.#latest === undefined || this.#left === 0) return this.#renew()
+    if (this.#left === 0) {
+      this.#latest = new DecisionTiming()
+      this.#left = decisionsATiming
+      // One timer for all timings in its span: the next one may be renewed early.
+      this.#alarm.within(maxAgeMs)
+    }
     this.#left -= 1
     return this.#latest
-  }
-
-  #renew(): DecisionTiming {
-    const latest = new DecisionTiming()
-    this.#latest = latest
-    this.#left = decisionsATiming - 1
-    // One timer for all timings in its span: the next one may be renewed early.
-    if (this.#isAging) return latest
-    this.#isAging = true
-    startQuietTimer(() => {
-      this.#isAging = false
-      this.#left = 0
-    }, maxAgeMs)
-    return latest
   }
 }

@@ -1,22 +1,14 @@
 import { warnOnce } from '../options/warn.ts'
 import { isPromise } from '../runtime/maybe-promise.ts'
 import { processWide } from '../runtime/process-wide.ts'
-import {
-  type CountedDecision,
-  type ObserverOptions,
-  type Observers,
-  observerList,
-} from './observers.ts'
+import { type ObserverOptions, type Observers, observerList } from './observers.ts'
 
-/** Counts decisions instead of an observer. It must not throw. */
-type DecisionCounter = (decision: CountedDecision) => void
+type OnDecision = NonNullable<Observers['onDecision']>
 
 /** Several observers as one; a method without an observer stays `undefined`. */
-export type JoinedObservers<Request> = {
-  readonly [Field in TellingField]: Observers<Request>[Field] | undefined
-} & {
-  /** Calls the functions that replaced observers by `countInstead`. */
-  readonly countDecision: DecisionCounter | undefined
+export interface JoinedObservers<Request> extends Pick<Observers<Request>, TellingField> {
+  /** Calls the functions that replaced observers by `countInstead`: without the request. */
+  readonly countDecision: OnDecision | undefined
 }
 
 /** Events from a limiter's callers; its store emits the others. */
@@ -25,14 +17,14 @@ type TellingField = 'onDecision' | 'onShadow' | 'onStoreError' | 'onInvalid' | '
 /** Counters by their `onDecision`. A function that wraps `onDecision` still receives events. */
 const counters = processWide(
   '@sluice/core/decision-counters/1',
-  () => new WeakMap<object, DecisionCounter>(),
+  () => new WeakMap<object, OnDecision>(),
 )
 
-/** Makes limiters call `count` instead of `onDecision`: an event costs more than counting. */
-export function countInstead(
-  onDecision: NonNullable<Observers['onDecision']>,
-  count: DecisionCounter,
-): void {
+/**
+ * Makes limiters call `count` instead of `onDecision`: an event costs more than counting.
+ * @param count gets no request. It must not throw
+ */
+export function countInstead(onDecision: OnDecision, count: OnDecision): void {
   counters.set(onDecision, count)
 }
 
@@ -42,10 +34,9 @@ export function joinObservers<Request>(
 ): JoinedObservers<Request> {
   const all = observerList(options)
   const counting = all.map(({ onDecision }) => onDecision && counters.get(onDecision))
+  const notCounting = all.filter((_, index) => !counting[index])
   return {
-    onDecision: joined(
-      all.map((each, i) => (counting[i] ? undefined : each.onDecision?.bind(each))),
-    ),
+    onDecision: joined(notCounting.map((each) => each.onDecision?.bind(each))),
     countDecision: joined(counting),
     onShadow: joined(all.map((each) => each.onShadow?.bind(each))),
     onStoreError: joined(all.map((each) => each.onStoreError?.bind(each))),

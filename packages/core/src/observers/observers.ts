@@ -51,9 +51,6 @@ export interface DecisionEvent<Request = unknown> extends EventSource<Request> {
   readonly isQueued: boolean
 }
 
-/** The part of an event that metrics count: safe to keep, since it references no request. */
-export type CountedDecision = Omit<DecisionEvent, 'request' | 'key' | 'digest'>
-
 /** A request that passed uncounted. */
 export interface SkipEvent<Request = unknown> extends EventSource<Request> {
   /**
@@ -196,14 +193,10 @@ export function observersOption<Observer extends object>(
 const checkMethod = functionOption('a function')
 
 function checkObserver<T>(observer: T, option: string, methods: readonly string[]): T {
-  const isObject = typeof observer === 'object' && observer !== null
-  const present = isObject
-    ? methods.filter((method) => Reflect.get(observer, method) !== undefined)
-    : []
-  if (!isObject || present.length === 0) {
-    const legal = `an object with at least one of the methods ${methods.join(', ')}`
-    throw invalid({ option }, observer, legal)
-  }
-  for (const method of present) checkMethod(Reflect.get(observer, method), `${option}.${method}`)
-  return observer
+  const given = methods.map((method) => [method, Reflect.get(Object(observer), method)] as const)
+  const present = given.filter(([, value]) => value !== undefined)
+  for (const [method, value] of present) checkMethod(value, `${option}.${method}`)
+  if (present.length > 0) return observer
+  const legal = `an object with at least one of the methods ${methods.join(', ')}`
+  throw invalid({ option }, observer, legal)
 }

@@ -134,20 +134,7 @@ function suggestion(field: string, known: readonly string[]): string {
   if (near !== undefined) return ` (did you mean '${near}'?)`
   if (known.length <= maxListed) return `; the options are ${known.join(', ')}`
   const listed = `all options are listed in ${pageUrl('options')}`
-  if (proxyTrust.test(field)) return `; ${frameworkTrust}; ${listed}`
-  const words = wordsOf(field)
-  const closest = known
-    .filter((name) => wordsOf(name).some((word) => words.includes(word)))
-    .slice(0, 3)
-    .map((name) => `'${name}'`)
-  if (closest.length === 0) return `; ${listed}`
-  return `; the closest ${closest.length === 1 ? 'is' : 'are'} ${closest.join(', ')}; ${listed}`
-}
-
-/** Splits a camel-case name into lower-case words, without common ones. */
-function wordsOf(name: string): readonly string[] {
-  const words = name.split(/(?=[A-Z])|[^A-Za-z]/).map((word) => word.toLowerCase())
-  return words.filter((word) => word.length > 2)
+  return proxyTrust.test(field) ? `; ${frameworkTrust}; ${listed}` : `; ${listed}`
 }
 
 /** The frameworks' setting for trusted proxies, in any spelling. */
@@ -177,22 +164,16 @@ const misnomers: ReadonlyMap<string, string> = new Map(
   }).flatMap(([name, theirs]) => theirs.split(' ').map((word) => [word, name] as const)),
 )
 
-/** Returns whether two names start alike, have the same letters, or differ in one letter. */
+/** Returns whether two names start alike, or differ in one letter or two neighbouring ones. */
 function isNear(name: string, field: string): boolean {
   const [a, b] = [name.toLowerCase(), field.toLowerCase()]
-  const lettersOf = (text: string): string => [...text].sort().join('')
-  if (lettersOf(a) === lettersOf(b)) return true
   if (a.slice(0, 3) === b.slice(0, 3) && Math.abs(a.length - b.length) <= 2) return true
-  return a.length > 3 && differInOneLetter(a, b)
+  return a.length > 2 && variants(a).some((text) => variants(b).includes(text))
 }
 
-/** Returns whether two strings differ in one added, missing or changed letter. */
-function differInOneLetter(one: string, other: string): boolean {
-  const [short, long] = one.length < other.length ? [one, other] : [other, one]
-  if (long.length - short.length > 1) return false
-  const at = [...long].findIndex((letter, index) => letter !== short[index])
-  const rest = long.length === short.length ? short.slice(at + 1) : short.slice(at)
-  return long.slice(at + 1) === rest
+/** Returns a name, and the name without each of its letters. Names with a small typo share one. */
+function variants(name: string): readonly string[] {
+  return [name, ...[...name].map((_, at) => name.slice(0, at) + name.slice(at + 1))]
 }
 
 /** Creates the error for an option, with its name, value and legal values. */

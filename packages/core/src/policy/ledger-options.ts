@@ -1,11 +1,5 @@
 import { longestGrantMs } from '../algorithms/grant.ts'
-import {
-  type AlgorithmName,
-  algorithmNames,
-  algorithms,
-  type Counting,
-  type CountingName,
-} from '../algorithms/table.ts'
+import { type AlgorithmName, algorithmNames, algorithms } from '../algorithms/table.ts'
 import type { Policy } from '../model/policy.ts'
 import { type Duration, durationMs } from '../options/duration.ts'
 import { flag, invalid, knownFields, wholeNumber } from '../options/options.ts'
@@ -20,7 +14,7 @@ export interface AsyncOptions {
 }
 
 /** The counting method with held units, for algorithms that support grants. */
-export const besideGrants: { readonly [name in CountingName]?: Counting } = {
+export const besideGrants: { readonly [name in Policy['algorithm']]?: Policy['counting'] } = {
   'sliding-log': 'granted-log',
 }
 

@@ -1,7 +1,7 @@
 import type { PenaltySettings } from '../algorithms/penalty.ts'
 import type { Policy } from '../model/policy.ts'
 import { type Duration, windowMsOf } from '../options/duration.ts'
-import { flag, invalid, knownFields, orDefault, wholeNumber } from '../options/options.ts'
+import { flag, invalid, isWholeNumber, knownFields, orDefault } from '../options/options.ts'
 import { definePolicy } from './policy.ts'
 
 interface NamedPenalty {
@@ -93,11 +93,7 @@ function settingsOf(options: AutomaticPenalty): PenaltySettings {
   const forMs = windowMsOf(options.for, 'penalty.for')
   const factor = orDefault(options.factor, 2)
   if (typeof factor !== 'number' || !Number.isFinite(factor) || factor < 1) {
-    throw invalid(
-      { option: 'penalty.factor' },
-      factor,
-      'a number ≥ 1; 1 for blocks of equal length',
-    )
+    throw invalid({ option: 'penalty.factor' }, factor, 'a number ≥ 1; 1 for equal blocks')
   }
   const maxMs =
     options.max === undefined ? Math.max(dayMs, forMs) : windowMsOf(options.max, 'penalty.max')
@@ -114,8 +110,6 @@ function thenReset(given: unknown, settings: PenaltySettings | undefined): boole
 
 function strikes(after: unknown): number {
   const most = 1_000_000
-  if (typeof after === 'number') {
-    return wholeNumber(after, { option: 'penalty.after' }, { min: 1, max: most })
-  }
+  if (isWholeNumber(after, { min: 1, max: most })) return after
   throw invalid({ option: 'penalty.after' }, after, `a whole number from 1 to ${most}, or 'never'`)
 }

@@ -51,16 +51,12 @@ export class Registrations implements PolicySetVersion {
   readonly kill: NonNullable<PolicySetVersion['kill']>
   readonly #suffixes: SetTraits['suffixes']
   readonly #registrations: Registration[] = []
-  #isInForce = true
+  isInForce = true
 
   constructor({ id = '', kill = 'none', suffixes }: SetTraits = {}) {
     this.id = id
     this.kill = kill
     this.#suffixes = suffixes
-  }
-
-  get isInForce(): boolean {
-    return this.#isInForce
   }
 
   /** The policies of the set, each quota once. */
@@ -96,7 +92,7 @@ export class Registrations implements PolicySetVersion {
 
   /** Releases the names. */
   end(): void {
-    this.#isInForce = false
+    this.isInForce = false
     for (const { registry, policy, number } of this.#registrations) {
       const known = registry.get(policy.id)
       known?.numbers.delete(number)
@@ -106,7 +102,7 @@ export class Registrations implements PolicySetVersion {
 
   /** Claims the names again, unless they were replaced. */
   resume(): void {
-    this.#isInForce = true
+    this.isInForce = true
     for (const { registry, policy, number } of this.#registrations) {
       registered(policy, registry).numbers.add(number)
     }

@@ -8,13 +8,7 @@ import {
   algorithmSettings,
   algorithms,
 } from '../algorithms/table.ts'
-import {
-  type FailureMode,
-  failureModes,
-  type Policy,
-  type QuotaUnit,
-  type Reach,
-} from '../model/policy.ts'
+import { type FailureMode, failureModes, type Policy, type Reach } from '../model/policy.ts'
 import { type Duration, type DurationMs, windowMsOf } from '../options/duration.ts'
 import { SluiceError } from '../options/errors.ts'
 import {
@@ -25,7 +19,6 @@ import {
   type Option,
   type OptionsOf,
   type RequiredOption,
-  type SettingsOf,
 } from '../options/option-table.ts'
 import { invalid, knownFields, oneOf, orDefault, quote } from '../options/options.ts'
 import { type AsyncOptions, ledgerSettings } from './ledger-options.ts'
@@ -101,9 +94,13 @@ class PolicyTable {
    * does not change sides.
    * @default all
    */
-  enforce?: Option<EnforcedShare> = checkedElsewhere
+  enforce?: Option<EnforcedShare, number | undefined> = shareOfKeys
   /** Unit that clients see. @default 'requests'; 'concurrent-requests' for `concurrency` */
-  unit?: Option<QuotaUnit> = optionalChoice(['requests', 'content-bytes', 'concurrent-requests'])
+  unit?: Option<Policy['unit']> = optionalChoice([
+    'requests',
+    'content-bytes',
+    'concurrent-requests',
+  ])
   /**
    * Handling of requests under this policy while the store is failing. If policies differ,
    * the strictest mode applies: 'closed', then 'fallback', then 'open'. @default the limiter's
@@ -141,13 +138,17 @@ export function definePolicy(options: PolicyFields, where: string): Policy {
   knownFields(options, where || 'policy', [...policyFields, 'failureMode'])
   const at = (field: string): string => (where ? `${where}.${field}` : field)
   const checked = checkOptions(new PolicyTable(), options, at)
-  const { name, headroom, algorithm, reach, hidden, failureMode } = checked
+  const { name, headroom, algorithm, reach, hidden, mode, enforce = 1, failureMode } = checked
   const limit = withoutHeadroom(checked.limit, headroom)
   const { counts, options: own } = algorithms[algorithm]
   const windowMs =
     own.windowMs?.(options, at) ?? durationOf(options.window, algorithm, at('window'))
   const settings = algorithmSettings(options, { algorithm, windowMs }, at)
   checkUnits(limit, { windowMs, ...settings }, at('limit'))
+  if (mode === 'shadow' && checked.enforce !== undefined) {
+    const message = `${at('enforce')} cannot be combined with mode 'shadow', which enforces nothing: remove one of them`
+    throw new SluiceError('SLUICE_OPTION_INVALID', message)
+  }
   // The lease of a request that was refused would never be given back.
   if (checked.countDenied && counts === 'leases') {
     throw invalid({ option: at('countDenied') }, true, `left out with algorithm '${algorithm}'`)
@@ -167,7 +168,7 @@ export function definePolicy(options: PolicyFields, where: string): Policy {
     countDenied: checked.countDenied,
     hidden,
     unit: checked.unit ?? (counts === 'leases' ? 'concurrent-requests' : 'requests'),
-    enforcedShare: enforcedShare(checked, at),
+    enforcedShare: mode === 'shadow' ? 0 : enforce,
     failureMode,
   }
 }
@@ -215,30 +216,12 @@ export interface EnforcedShare {
   share: number
 }
 
-/**
- * Returns the share of keys for which a policy is enforced: all, none in shadow mode, or the
- * option's.
- * @throws SluiceError if both are given, or one is out of range
- */
-function enforcedShare(
-  { mode, enforce }: Pick<SettingsOf<PolicyTable>, 'mode' | 'enforce'>,
-  at: (field: string) => string,
-): number {
-  if (enforce === undefined) return mode === 'shadow' ? 0 : 1
-  if (mode === 'shadow') {
-    throw new SluiceError(
-      'SLUICE_OPTION_INVALID',
-      `${at('enforce')} cannot be combined with mode 'shadow', which enforces nothing: remove one of them`,
-    )
-  }
-  knownFields(enforce, at('enforce'), ['share'])
-  const { share } = enforce
+function shareOfKeys(value: EnforcedShare | undefined, option: string): number | undefined {
+  if (value === undefined) return undefined
+  knownFields(value, option, ['share'])
+  const { share } = value
   if (typeof share === 'number' && share >= 0 && share <= 1) return share
-  throw invalid(
-    { option: at('enforce.share') },
-    share,
-    'a number from 0 (for no key) to 1 (for all)',
-  )
+  throw invalid({ option: `${option}.share` }, share, 'a number from 0 (no key) to 1 (all)')
 }
 
 /** Shares are in millionths, since 100 · (1 − 0.07) is 92.99999999999999 in floating point. */
@@ -247,11 +230,8 @@ export const million = 1_000_000
 function headroomOf(value: unknown, option: string): number {
   const headroom = orDefault(value, 0)
   if (typeof headroom === 'number' && headroom >= 0 && headroom <= 0.5) return headroom
-  throw invalid(
-    { option },
-    headroom,
-    'a number from 0 to 0.5, the share of the limit to leave unused: 0.1 for a tenth',
-  )
+  const legal = 'a number from 0 to 0.5, the share of the limit to leave unused: 0.1 for a tenth'
+  throw invalid({ option }, headroom, legal)
 }
 
 /** Returns a limit without its headroom, rounded down: at least 1, unless the limit is 0. */

@@ -1,7 +1,7 @@
 import { algorithmOf } from '../algorithms/table.ts'
 import type { Due } from '../ledger/debts.ts'
 import type { UncountedUnits } from '../ledger/uncounted-units.ts'
-import { giveBack, type Held, hasChanged, type Receipt } from '../model/check.ts'
+import { giveBack, type Held, type HeldOp, hasChanged, type Receipt } from '../model/check.ts'
 import type { Change, ManualChange, Outcome, Store } from '../model/store.ts'
 import { SluiceError } from '../options/errors.ts'
 import { type ControlCall, controlled } from '../waiting/control-call.ts'
@@ -36,11 +36,7 @@ export class Changes {
   }
 
   /** Returns whether anything (for `renew`, everything) was there; false if the store failed. */
-  async change(
-    op: 'refund' | 'release' | 'renew',
-    checks: readonly Held[],
-    caller: CallingLimiter,
-  ): Promise<boolean> {
+  async change(op: HeldOp, checks: readonly Held[], caller: CallingLimiter): Promise<boolean> {
     const { outage } = this.#options
     if (!outage.isClosed) {
       if (op !== 'renew') this.#deferred.push({ op, checks })

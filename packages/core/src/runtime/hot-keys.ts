@@ -29,13 +29,10 @@ export interface HotKeys {
 export class SpaceSaving {
   readonly #size: number
   readonly #room: number
-  /** The counter of each key. It is only cleared as a whole. */
-  readonly #counters = new Map<string, number>()
-  readonly #keys: string[] = []
+  /** The index of each key's counter. */
+  #counters = new Map<string, number>()
   readonly #counts: number[] = []
   readonly #errors: number[] = []
-  /** Number of counters in use. The arrays keep their length, so that they need not grow again. */
-  #used = 0
   /** Maximum count of a key without a counter. */
   #floor = 0
   #total = 0
@@ -54,21 +51,16 @@ export class SpaceSaving {
     this.#total += by
     const counter = this.#counters.get(key)
     if (counter !== undefined) {
-      this.#counts[counter] = this.#count(counter) + by
+      this.#counts[counter] = (this.#counts[counter] ?? 0) + by
       return
     }
-    if (this.#used === this.#room) this.#evict()
+    if (this.#counters.size === this.#room) this.#evict()
     this.#place(key, this.#floor + by, this.#floor)
   }
 
   /** The keys with the highest counts. */
   top(most: number): HotKeys {
-    const all = this.#keys.slice(0, this.#used).map((key, counter) => ({
-      key,
-      count: this.#count(counter),
-      error: this.#errors[counter] ?? 0,
-    }))
-    all.sort((one, other) => other.count - one.count)
+    const all = this.#listed().sort((one, other) => other.count - one.count)
     const floor = Math.max(this.#floor, all[most]?.count ?? 0)
     return { keys: all.slice(0, most), floor, total: this.#total }
   }
@@ -76,16 +68,16 @@ export class SpaceSaving {
   /** Returns a lower bound of the key's count: 0 for a key that is not listed. */
   sureCount(key: string): number {
     const counter = this.#counters.get(key)
-    return counter === undefined ? 0 : this.#sureCount(counter)
+    if (counter === undefined) return 0
+    return (this.#counts[counter] ?? 0) - (this.#errors[counter] ?? 0)
   }
 
   /** Returns the key with the highest certain count, without sorting; `undefined` if none. */
   surest(): string | undefined {
-    let best = 0
-    for (let counter = 1; counter < this.#used; counter += 1) {
-      if (this.#sureCount(counter) > this.#sureCount(best)) best = counter
-    }
-    return this.#used === 0 ? undefined : this.#keys[best]
+    const sureCount = ({ count, error }: HotKey) => count - error
+    const all = this.#listed()
+    const best = Math.max(...all.map(sureCount))
+    return all.find((each) => sureCount(each) === best)?.key
   }
 
   /** Returns a copy of the sketch. */
@@ -93,44 +85,38 @@ export class SpaceSaving {
     const copy = new SpaceSaving(this.#size)
     copy.#floor = this.#floor
     copy.#total = this.#total
-    for (let counter = 0; counter < this.#used; counter += 1) {
-      copy.#place(this.#keys[counter] ?? '', this.#count(counter), this.#errors[counter] ?? 0)
-    }
+    for (const { key, count, error } of this.#listed()) copy.#place(key, count, error)
     return copy
   }
 
   clear(): void {
     this.#counters.clear()
-    this.#used = 0
     this.#floor = 0
     this.#total = 0
   }
 
-  #count(counter: number): number {
-    return this.#counts[counter] ?? 0
-  }
-
-  #sureCount(counter: number): number {
-    return this.#count(counter) - (this.#errors[counter] ?? 0)
+  #listed(): HotKey[] {
+    return Array.from(this.#counters, ([key, counter]) => ({
+      key,
+      count: this.#counts[counter] ?? 0,
+      error: this.#errors[counter] ?? 0,
+    }))
   }
 
   #place(key: string, count: number, error: number): void {
-    const counter = this.#used
+    const counter = this.#counters.size
     this.#counters.set(key, counter)
-    this.#keys[counter] = key
     this.#counts[counter] = count
     this.#errors[counter] = error
-    this.#used = counter + 1
   }
 
   #evict(): void {
     const floor = this.#countToLeave()
-    this.#counters.clear()
-    this.#used = 0
-    for (let counter = 0; counter < this.#room; counter += 1) {
-      const count = this.#count(counter)
-      if (count <= floor) continue
-      this.#place(this.#keys[counter] ?? '', count, this.#errors[counter] ?? 0)
+    const before = this.#counters
+    this.#counters = new Map()
+    for (const [key, counter] of before) {
+      const count = this.#counts[counter] ?? 0
+      if (count > floor) this.#place(key, count, this.#errors[counter] ?? 0)
     }
     this.#floor = floor
   }
@@ -141,7 +127,7 @@ export class SpaceSaving {
     let lowest = Number.POSITIVE_INFINITY
     let lowestKeys = 0
     for (let counter = 0; counter < this.#room; counter += 1) {
-      const count = this.#count(counter)
+      const count = this.#counts[counter] ?? 0
       if (count > lowest) continue
       lowestKeys = count === lowest ? lowestKeys + 1 : 1
       lowest = count

@@ -17,6 +17,11 @@ export function andThen<T, U>(
   return isPromise(value) ? value.then(next) : next(value)
 }
 
+/** Joins values: at once if all are there, as a memory store's are, otherwise when all arrive. */
+export function together<T>(values: readonly MaybePromise<T>[]): MaybePromise<readonly T[]> {
+  return values.every((value): value is T => !isPromise(value)) ? values : Promise.all(values)
+}
+
 /**
  * Returns the result of a function as a promise. An async function would wrap the function's own
  * promise in another, and a closure would be one more object.

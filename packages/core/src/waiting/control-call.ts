@@ -2,6 +2,7 @@ import { errorText, SluiceError } from '../options/errors.ts'
 import type { MaybePromise } from '../runtime/maybe-promise.ts'
 import { monotonicMs, withDeadline } from './timers.ts'
 
+const lateText = 'the store did not answer in time'
 /** Share of the remaining time by which two clocks may drift apart. */
 const driftShare = 0.01
 
@@ -54,7 +55,7 @@ export class ControlCall {
   }
 
   /** Ends an unanswered change. Returns its error: the cause, if nothing is guaranteed. */
-  failure(cause: unknown = late()): unknown {
+  failure(cause: unknown = new SluiceError('SLUICE_STORE_DEADLINE', lateText)): unknown {
     this.#isOver = true
     if (!this.#isPromised) return cause
     const [code, what] = this.#isSent
@@ -62,10 +63,6 @@ export class ControlCall {
       : (['SLUICE_NOT_DONE', 'not made, and never will be'] as const)
     return new SluiceError(code, `the change is ${what}: ${errorText(cause)}`, { cause })
   }
-}
-
-function late(): SluiceError {
-  return new SluiceError('SLUICE_STORE_DEADLINE', 'the store did not answer in time')
 }
 
 /** Makes a change, and waits for it until its deadline. */

@@ -40,30 +40,27 @@ export interface StopSignal {
 /** Maximum delay of a timer (ms). Longer ones overflow and fire at once. */
 export const maxTimerMs: number = 2 ** 31 - 1
 
-/** Starts the global timer, which tests can fake. Returns a function that stops it. */
-export function startTimer(callback: () => void, delayMs: number): () => void {
+/**
+ * Starts the global timer, which tests can fake. Returns a function that stops it.
+ * @param isQuiet whether the process may exit before it fires
+ */
+export function startTimer(callback: () => void, delayMs: number, isQuiet = false): () => void {
   const timer = setTimeout(callback, Math.min(delayMs, maxTimerMs))
-  return () => clearTimeout(timer)
-}
-
-/** The same without keeping the process alive. */
-export function startQuietTimer(callback: () => void, delayMs: number): () => void {
-  const timer = setTimeout(callback, Math.min(delayMs, maxTimerMs))
-  if (typeof timer === 'object') timer.unref?.()
+  if (isQuiet && typeof timer === 'object') timer.unref?.()
   return () => clearTimeout(timer)
 }
 
 /** One timer for many purposes: it fires at the earliest requested time. */
 export class Alarm {
   readonly #ring: () => void
-  readonly #start: typeof startTimer
+  readonly #isQuiet: boolean
   #stop: (() => void) | undefined
   #atMs = Number.POSITIVE_INFINITY
 
   /** @param isQuiet whether the process may exit before it fires */
   constructor(ring: () => void, isQuiet = true) {
     this.#ring = ring
-    this.#start = isQuiet ? startQuietTimer : startTimer
+    this.#isQuiet = isQuiet
   }
 
   within(delayMs: number): void {
@@ -71,10 +68,11 @@ export class Alarm {
     if (atMs >= this.#atMs) return
     this.stop()
     this.#atMs = atMs
-    this.#stop = this.#start(() => {
+    const ring = () => {
       this.stop()
       this.#ring()
-    }, delayMs)
+    }
+    this.#stop = startTimer(ring, delayMs, this.#isQuiet)
   }
 
   stop(): void {
@@ -91,14 +89,6 @@ export function timerMs(value: unknown, option: string): number {
   const valueMs = durationMs(value, option)
   if (valueMs <= maxTimerMs) return valueMs
   throw invalid({ option }, value, "at most '24d'")
-}
-
-/**
- * Checks an option that bounds a wait. Returns milliseconds, at most the maximum timer delay.
- * @throws SluiceError if it is not a duration
- */
-export function waitBoundMs(value: unknown, option: string): number {
-  return Math.min(durationMs(value, option), maxTimerMs)
 }
 
 /**

@@ -4,6 +4,7 @@ import {
   countOption,
   type Decision,
   type Duration,
+  durationMs,
   durationOption,
   flagOption,
   functionOption,
@@ -18,7 +19,6 @@ import {
   readOptions,
   type SettingsOf,
   SluiceError,
-  waitBoundMs,
 } from '@sluice/core'
 import { algorithmOf } from '@sluice/core/backend'
 import type { JobStatus } from '../job.ts'
@@ -78,7 +78,7 @@ class AdmissionTable<Native> {
     new IdempotencyTable(),
   )
   /** Maximum time that a request is held for `Prefer: wait`. @default '30s' */
-  maxWait?: Option<Duration, number> = durationOption('30s', waitBoundMs)
+  maxWait?: Option<Duration, number> = durationOption('30s', durationMs)
   /**
    * Maximum number of requests that this process holds for `Prefer: wait`. Further requests are
    * answered immediately.

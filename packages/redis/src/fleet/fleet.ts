@@ -1,4 +1,4 @@
-import { type ClockSkewEvent, warnOnce } from '@sluice/core'
+import { type ResilienceEvent, warnOnce } from '@sluice/core'
 import type { RedisClient } from '../clients/redis-client.ts'
 import { storeFailure } from '../replies/store-failure.ts'
 
@@ -28,7 +28,7 @@ export class Fleet {
   readonly #key: string
   /** Interval between heartbeats; 0 for none. */
   #beatMs = 0
-  readonly #observers = new Set<(event: ClockSkewEvent) => void>()
+  readonly #observers = new Set<(event: ResilienceEvent) => void>()
   #members = 0
   #timer: ReturnType<typeof setTimeout> | undefined
   /** Process counts at the last heartbeats. */
@@ -60,7 +60,7 @@ export class Fleet {
     return Math.round(this.now() - Date.now())
   }
 
-  observe(observer: (event: ClockSkewEvent) => void): () => void {
+  observe(observer: (event: ResilienceEvent) => void): () => void {
     this.#observers.add(observer)
     return () => this.#observers.delete(observer)
   }
