@@ -26,8 +26,12 @@ export type UserClient =
 
 /** Each returns `undefined` for other clients, but later ones would take those of earlier ones. */
 const kinds = [
-  ...[ioredisClient, nodeRedisClusterClient, nodeRedisSentinelClient, nodeRedisClient],
-  ...[glideClient, commandClient],
+  ioredisClient,
+  nodeRedisClusterClient,
+  nodeRedisSentinelClient,
+  nodeRedisClient,
+  glideClient,
+  commandClient,
 ]
 
 /**

@@ -5,9 +5,9 @@ import type {
   GrantCheck,
   Held,
   Outcome,
-  ResetCheck,
   StoreOp,
 } from '@sluice/core'
+import type { ResetCheck } from '@sluice/core/backend'
 
 /** A check of any operation, as passed to scripts. For `block`, `cost` is the duration in ms. */
 export type QueuedCheck = Check &
