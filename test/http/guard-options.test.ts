@@ -32,7 +32,7 @@ it.each<Wrong>([
   [{ ...good, wndow: 1 }, /rateLimit: there is no option 'wndow'/, unknown],
   [
     { ...good, statusMessage: 'slow down' },
-    /^rateLimit: there is no option 'statusMessage'; all options are listed in https:\/\/sluice-js\.github\.io\/sluice\/options\.html$/,
+    /^rateLimit: there is no option 'statusMessage'; the closest are 'message', 'statusCode'; all options are listed in https:\/\/sluice-js\.github\.io\/sluice\/options\.html$/,
     unknown,
   ],
   [{ ...good, skipOnError: true }, /\(did you mean 'failureMode'\?\)$/, unknown],

@@ -134,7 +134,20 @@ function suggestion(field: string, known: readonly string[]): string {
   if (near !== undefined) return ` (did you mean '${near}'?)`
   if (known.length <= maxListed) return `; the options are ${known.join(', ')}`
   const listed = `all options are listed in ${pageUrl('options')}`
-  return proxyTrust.test(field) ? `; ${frameworkTrust}; ${listed}` : `; ${listed}`
+  if (proxyTrust.test(field)) return `; ${frameworkTrust}; ${listed}`
+  const words = wordsOf(field)
+  const closest = known
+    .filter((name) => wordsOf(name).some((word) => words.includes(word)))
+    .slice(0, 3)
+    .map((name) => `'${name}'`)
+  if (closest.length === 0) return `; ${listed}`
+  return `; the closest ${closest.length === 1 ? 'is' : 'are'} ${closest.join(', ')}; ${listed}`
+}
+
+/** Splits a camel-case name into lower-case words, without common ones. */
+function wordsOf(name: string): readonly string[] {
+  const words = name.split(/(?=[A-Z])|[^A-Za-z]/).map((word) => word.toLowerCase())
+  return words.filter((word) => word.length > 2)
 }
 
 /** The frameworks' setting for trusted proxies, in any spelling. */
