@@ -107,7 +107,7 @@ export function generated(): string {
     'const each = (modules: readonly Module[], text: (n: number, suffix: string, decide: Module) => string): string =>',
     "  modules.map((decide, i) => text(i + 1, suffixOf(i + 1, modules.length), decide)).join('\\n')\n",
     ...['deadline', 'grants', 'held-units', 'members', 'write-document'].map(plain),
-    ...['prelude', 'decide', 'usual-one', 'usual-grant', 'usual-call'].map(template),
+    ...['prelude', 'decide', 'usual-one', 'usual-call'].map(template),
     `export const algorithms = ${table('algorithms', (text) => text)}`,
     `export const stringModules: ReadonlySet<string> = new Set([${stringModules()}])\n`,
     `export const usual = ${table('usual', (text) => `(s: string): string => ${suffixed(text, 's')}`)}`,

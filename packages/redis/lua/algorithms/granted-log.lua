@@ -14,7 +14,9 @@ define['granted-log'] = function()
     if cell.is_apart then value = policy.apart:gsub('%x%x', function(pair) return string.char(tonumber(pair, 16)) end) end
     if not value or value == '' then return end
     if type(value) ~= 'string' or value:byte(1) ~= 1 or (#value - 1) % 19 ~= 0 then return reject() end
-    -- include parts/read-grants
+    local grants = { unpack_struct('<' .. ('I6I6I7'):rep((#value - 1) / 19), value, 2) }
+    -- The last number is the place after the value.
+    grants[#grants] = nil
     local last_end, size = now + floor(policy.window / 10), 0
     for i = 1, #grants, 3 do
       local ends_at, units, id = grants[i], grants[i + 1], grants[i + 2]
@@ -23,6 +25,27 @@ define['granted-log'] = function()
         cell.grants[size + 1], cell.grants[size + 2], cell.grants[size + 3] = min(ends_at, last_end), units, id
         size, cell.held = size + 3, cell.held + units
       end
+    end
+  end
+
+  -- Puts the grants that are `added` behind those that end no later, and writes all.
+  local function write_grants(cell, policy, added)
+    local grants = cell.grants
+    for i = 1, #added, 3 do
+      local ends_at, place = added[i], #grants + 1
+      while place > 1 and grants[place - 3] > ends_at do
+        grants[place], grants[place + 1], grants[place + 2] = grants[place - 3], grants[place - 2], grants[place - 1]
+        place = place - 3
+      end
+      grants[place], grants[place + 1], grants[place + 2] = ends_at, added[i + 1], added[i + 2]
+    end
+    local size = #grants
+    if size == 0 then
+      redis_call('DEL', cell.grants_key)
+    else
+      local value = pack('<B' .. ('I6I6I7'):rep(size / 3), 1, unpack(grants))
+      local ttl = grants[size - 2] - now + policy.window + policy.resolution + ttl_margin
+      redis_call('SET', cell.grants_key, value, 'PX', ttl)
     end
   end
 
@@ -37,8 +60,7 @@ define['granted-log'] = function()
   -- An expired grant is recorded at its end, or at the log's last unit if that is later: recorded
   -- times never decrease.
   local function record_ended(cell, key, policy)
-    local grants, added, last = cell.grants, {}, 0
-    local grants_key, window, resolution = cell.grants_key, policy.window, policy.resolution
+    local grants, resolution, last = cell.grants, policy.resolution, 0
     if cell.is_apart or not grants[1] or grants[1] > now then return end
     if cell.repaired then log.persist(cell, policy) end
     if cell.used > 0 then last = cell.layout.time_of(cell, policy, cell.used) end
@@ -54,7 +76,7 @@ define['granted-log'] = function()
       for _ = 1, 3 do table.remove(grants, 1) end
       cell.held = cell.held - units
     until not grants[1] or grants[1] > now
-    -- include parts/write-grants
+    write_grants(cell, policy, {})
   end
 
   function held_log.load(cell, key, policy)
@@ -94,19 +116,53 @@ define['granted-log'] = function()
     return total, ms_until_gone(cell, policy, max(1, total - policy.limit + 1))
   end
 
-  -- Carries out the `terms` of a call (grants.lua), and then grants up to `wanted` units. Returns
-  -- the units granted, and whether spent units were recorded.
+  -- Carries out what the `terms` of a call (grants.lua) say about grants, in one pass. Closed ones
+  -- leave the list, and renewed ones go to `added`. Then grants up to `wanted` units. Returns the
+  -- units granted, and whether spent units were recorded. A late or repeated call records nothing,
+  -- since no more units are held than it names; `again` are the units that it got the first time.
   function held_log.settle(cell, policy, terms, wanted)
     if cell.is_apart then return 0, false end
-    local grants, grants_key, window, resolution = cell.grants, cell.grants_key, policy.window, policy.resolution
-    -- include parts/settle-grants
-    if recorded > 0 then record(cell, policy, recorded) end
-    local room = policy.apart and 0 or policy.limit - cell.used - held
-    -- include parts/add-grant
-    cell.held = held
-    if has_changed then
-      -- include parts/write-grants
+    local grants, places, added, at, left = cell.grants, {}, {}, 4, 1
+    local held, recorded, again, has_changed = 0, 0, nil, false
+    while at <= #terms do
+      local id = terms[at]
+      places[max(id, -id)] = at
+      at = at + (id < 0 and 3 or 2)
     end
+    for i = 1, #grants, 3 do
+      local ends_at, units, id = grants[i], grants[i + 1], grants[i + 2]
+      local place = places[id]
+      if place then
+        local spent = min(terms[place + 1], units)
+        has_changed = true
+        if terms[place] < 0 then
+          local rest = spent
+          spent = units - terms[place + 1] - terms[place + 2]
+          if rest > 0 then
+            local size = #added
+            added[size + 1], added[size + 2], added[size + 3] = max(now + terms[2], ends_at), rest, id
+            held = held + rest
+          end
+        end
+        recorded = recorded + max(0, spent)
+      else
+        if id == terms[1] then again = units end
+        grants[left], grants[left + 1], grants[left + 2] = ends_at, units, id
+        left, held = left + 3, held + units
+      end
+    end
+    for i = #grants, left, -1 do grants[i] = nil end
+    if recorded > 0 then record(cell, policy, recorded) end
+    local room, size = policy.apart and 0 or policy.limit - cell.used - held, #added
+    local granted = again or min(wanted, floor(room / terms[3]))
+    -- No key has more than 1,000 grants.
+    if not again and (granted <= 0 or #grants + size >= 3000) then granted = 0 end
+    if not again and granted > 0 then
+      added[size + 1], added[size + 2], added[size + 3] = now + terms[2], granted, terms[1]
+      held, has_changed = held + granted, true
+    end
+    cell.held = held
+    if has_changed then write_grants(cell, policy, added) end
     return granted, recorded > 0
   end
 

@@ -1,6 +1,6 @@
 import type { Check, Policy } from '@sluice/core'
 import { grantsKey } from '../keys/key-encoder.ts'
-import type { QueuedCheck, QueuedRequest } from '../model/queued-request.ts'
+import type { QueuedRequest } from '../model/queued-request.ts'
 import type { Script, Scripts } from '../scripts/scripts.ts'
 import {
   isUsualCharge,
@@ -11,7 +11,7 @@ import {
   usualFields,
   usualOf,
 } from '../scripts/usual-states.ts'
-import { generalCall, grantCall } from './general-call.ts'
+import { generalCall } from './general-call.ts'
 
 /**
  * The script and arguments for `consume` requests with one list of policies. With a single policy,
@@ -114,11 +114,7 @@ export class CallEncoder {
     const { asks, plan } = call
     const { isServerClock, nowMs, scripts } = this.#options
     const clock = isServerClock ? '' : String(nowMs())
-    const grant = apart === undefined ? onlyGrant(call) : undefined
-    const script =
-      plan?.script ??
-      (grant && scripts.grant(grant)) ??
-      (asks.some(mayHaveGrants) ? scripts.granting : scripts.general)
+    const script = plan?.script ?? (asks.some(mayHaveGrants) ? scripts.granting : scripts.general)
     const args = [script.sha1, '']
     for (const { keys } of asks) for (const key of keys) args.push(key)
     const keyCount = args.length - 2
@@ -131,11 +127,8 @@ export class CallEncoder {
     const senderKey = plan ? undefined : this.#senderKeyFor(asks)
     if (senderKey !== undefined) args.push(senderKey)
     args[1] = String(args.length - 2)
-    const isLone = grant !== undefined || (plan?.policies.length === 1 && asks.length === 1)
-    if (grant) {
-      args.push(grantCall(grant))
-      if (clock !== '') args.push(callId, clock)
-    } else if (!plan) {
+    const isLone = plan?.policies.length === 1 && asks.length === 1
+    if (!plan) {
       const own = { apart, number: senderKey === undefined ? undefined : this.#number }
       args.push(callId, clock, generalCall(asks, nowMs(), own))
     } else {
@@ -174,13 +167,6 @@ export class CallEncoder {
     const fields = checks.flatMap(usualFields)
     return { policies, script, fields, hasGrants }
   }
-}
-
-/** Returns the check of a call that is a single grant. */
-function onlyGrant({ asks, plan }: PlannedRequests): QueuedCheck | undefined {
-  const [ask] = asks
-  const isGrant = ask?.op === 'grant' && !plan && asks.length === 1
-  return isGrant && ask.checks.length === 1 ? ask.checks[0] : undefined
 }
 
 function branchOf(branches: Branch[], { policy, limit }: Check): Branch {

@@ -36,12 +36,6 @@ export function generalCall(
   return JSON.stringify({ policies, groups: groups.map(fieldsOf), apart, number })
 }
 
-/** Encodes the only grant of a call for `lua/usual-grant.lua`. */
-export function grantCall(check: QueuedCheck): string {
-  const { policy, limit, cost } = check
-  return JSON.stringify([limit, policy.windowMs, luaSetting(check) ?? 1, cost, termsOf(check)])
-}
-
 /** Returns the number of a policy and limit, starting at 1; adds it if it is new. */
 function numberOf(check: Check, known: Check[]): number {
   const { policy, limit } = check

@@ -1,9 +1,9 @@
 import { sha1 } from '@noble/hashes/legacy.js'
 import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js'
-import type { Check, Counting } from '@sluice/core'
+import type { Counting } from '@sluice/core'
 import type { Encoding } from '../keys/key-encoder.ts'
 import * as lua from './generated/lua.ts'
-import { isShortLog, type UsualModule } from './usual-states.ts'
+import type { UsualModule } from './usual-states.ts'
 
 /** A Lua script with the SHA-1 by which the server knows it. */
 export interface Script {
@@ -53,12 +53,6 @@ export class Scripts {
     return this.#add(id, usualText(list))
   }
 
-  /** Decides a call of one grant. */
-  grant(check: Check): Script {
-    const file = isShortLog(check) ? 'sliding-log-string' : 'sliding-log-blocks'
-    return this.#usual.get(file) ?? this.#add(file, grantText(file))
-  }
-
   #add(id: string, text: string): Script {
     const script = scriptOf(text)
     this.#usual.set(id, script)
@@ -84,22 +78,13 @@ function usualText(list: readonly UsualModule[]): string {
   const [decide, ...others] = modules
   const isOne = decide && others.length === 0
   return lua.usualCall({
-    ...generalHoles(list, hasGrants),
+    // Only the packed encoding has usual states.
+    define: defineGeneral('packed', hasGrants),
+    policies: list.map(luaPolicy).join(),
     ...{ hasGrants, countsDenied, modules, width: list.length },
     readsStrings: list.some(({ file }) => lua.stringModules.has(file)),
     lone: isOne ? lua.usualOne({ hasGrants, countsDenied, decide: decide('') }) : '',
   })
-}
-
-function grantText(file: UsualModule['file']): string {
-  const module = { file, algorithm: 'granted-log', countsDenied: false, hasGrants: true } as const
-  return lua.usualGrant({ ...generalHoles([module], true), decide: lua.usual[file]('') })
-}
-
-/** Returns what decides these policies in any state. */
-function generalHoles(list: readonly UsualModule[], hasGrants: boolean) {
-  // Only the packed encoding has usual states.
-  return { define: defineGeneral('packed', hasGrants), policies: list.map(luaPolicy).join() }
 }
 
 /** Returns a policy for the full algorithms, as a Lua table of the variables of its module. */

@@ -345,107 +345,6 @@ return { report, now }
 end
 end`
 
-export const usualGrant = ({ decide, define, policies }: { readonly decide: string; readonly define: string; readonly policies: string }): string => `local call_text, caller_ms = ARGV[2], ARGV[3]
-local redis_call, pack, unpack_struct = redis.call, struct.pack, struct.unpack
-local lease_count, lease_window, lease_end, after_now = 0, nil, nil, nil
-local now, server_micros, ttl_parts, ttl_margin = caller_ms, nil, 2, 10000
-if not now or now == '' then
-local time = redis_call('TIME')
-server_micros, ttl_parts, ttl_margin = time[2] + 0, 4, 1000
-now = time[1] * 1000 + (server_micros - server_micros % 1000) / 1000
-else
-now = now + 0
-end
-local key, grants_key, limit, window, setting, wanted, terms = KEYS[1], KEYS[2], unpack(cjson.decode(ARGV[1]))
-local resolution = setting
-repeat
-local value = redis.pcall('GET', grants_key) or '\\1'
-if type(value) ~= 'string' or value:byte() ~= 1 or #value % 19 ~= 1 then break end
-local grants = { unpack_struct('<' .. ('I6I6I7'):rep((#value - 1) / 19), value, 2) }
-grants[#grants] = nil
-if grants[1] and (grants[1] <= now or grants[#grants - 2] > now + window / 10) then break end
-local held, recorded, again, has_changed, added, places, at, left = 0, 0, nil, false, {}, {}, 4, 1
-while at <= #terms do
-local id = terms[at]
-places[id < 0 and -id or id] = at
-at = at + (id < 0 and 3 or 2)
-end
-for i = 1, #grants, 3 do
-local ends_at, units, id = grants[i], grants[i + 1], grants[i + 2]
-local place = places[id]
-if place then
-local spent = terms[place + 1]
-has_changed = true
-if terms[place] < 0 then
-local rest = spent < units and spent or units
-spent = units - spent - terms[place + 2]
-if rest > 0 then
-local new_end, size = now + terms[2], #added
-added[size + 1], added[size + 2], added[size + 3] = new_end > ends_at and new_end or ends_at, rest, id
-held = held + rest
-end
-elseif spent > units then
-spent = units
-end
-if spent > 0 then recorded = recorded + spent end
-else
-if id == terms[1] then again = units end
-grants[left], grants[left + 1], grants[left + 2] = ends_at, units, id
-left, held = left + 3, held + units
-end
-end
-for i = #grants, left, -1 do grants[i] = nil end
-local units, values, amount, detail, denied, write, where, data, ttl, extra, value_index = recorded
-repeat
-${decide}
-until true
-if denied or not amount or amount == 0 then break end
-local room = limit - amount - held
-local granted, size = again or math.min(wanted, math.floor(room / terms[3])), #added
-if not again then
-if granted <= 0 or #grants + size >= 3000 then
-granted = 0
-else
-added[size + 1], added[size + 2], added[size + 3] = now + terms[2], granted, terms[1]
-held, has_changed = held + granted, true
-end
-end
-if amount + held > limit then break end
-if units > 0 then
-if write == 'SET' then
-redis_call('SET', key, data, 'PX', ttl + ttl_margin)
-elseif write then
-if write == 'ZADD' then redis_call(write, key, where, '#', extra, data)
-elseif where then redis_call(write, key, where, data) else redis_call(write, key, data) end
-if extra == true then redis_call('LPOP', key) end
-if ttl then redis_call('PEXPIRE', key, ttl + ttl_margin) end
-end
-end
-if has_changed then
-for i = 1, #added, 3 do
-local ends_at, place = added[i], #grants + 1
-while place > 1 and grants[place - 3] > ends_at do
-grants[place], grants[place + 1], grants[place + 2] = grants[place - 3], grants[place - 2], grants[place - 1]
-place = place - 3
-end
-grants[place], grants[place + 1], grants[place + 2] = ends_at, added[i + 1], added[i + 2]
-end
-local size = #grants
-if size == 0 then
-redis_call('DEL', grants_key)
-else
-local grants_value = pack('<B' .. ('I6I6I7'):rep(size / 3), 1, unpack(grants))
-redis_call('SET', grants_key, grants_value, 'PX', grants[size - 2] - now + window + resolution + ttl_margin)
-end
-end
-return { { granted > 0 and 1 or 0, amount + held, detail, 0, 0, granted, units > 0 and 1 or 0 }, now }
-until true
-local reply = { '', now }
-${define}
-local decide_request, unreadable_values = define_general(reply)
-decide_request('grant', { ${policies} }, 0, { wanted }, 0, { terms })
-return { reply[3], now, unreadable_values() }`
-
 export const usualCall = ({ countsDenied, define, hasGrants, lone, modules, policies, readsStrings, width }: { readonly countsDenied: boolean; readonly define: string; readonly hasGrants: boolean; readonly lone: string; readonly modules: readonly Module[]; readonly policies: string; readonly readsStrings: boolean; readonly width: number }): string => `local keys, argv = KEYS, ARGV
 local key, call_text, caller_ms = keys[1], argv[3 * ${width} + 1], argv[3 * ${width} + 2]
 local redis_call, pack, unpack_struct = redis.call, struct.pack, struct.unpack
@@ -704,13 +603,31 @@ size, cell.held = size + 3, cell.held + units
 end
 end
 end
+local function write_grants(cell, policy, added)
+local grants = cell.grants
+for i = 1, #added, 3 do
+local ends_at, place = added[i], #grants + 1
+while place > 1 and grants[place - 3] > ends_at do
+grants[place], grants[place + 1], grants[place + 2] = grants[place - 3], grants[place - 2], grants[place - 1]
+place = place - 3
+end
+grants[place], grants[place + 1], grants[place + 2] = ends_at, added[i + 1], added[i + 2]
+end
+local size = #grants
+if size == 0 then
+redis_call('DEL', cell.grants_key)
+else
+local value = pack('<B' .. ('I6I6I7'):rep(size / 3), 1, unpack(grants))
+local ttl = grants[size - 2] - now + policy.window + policy.resolution + ttl_margin
+redis_call('SET', cell.grants_key, value, 'PX', ttl)
+end
+end
 local function altered(policy, fields) return setmetatable(fields, { __index = policy }) end
 local function record(cell, policy, units)
 log.take(cell, altered(policy, { limit = max(policy.limit, cell.used + units) }), units)
 end
 local function record_ended(cell, key, policy)
-local grants, added, last = cell.grants, {}, 0
-local grants_key, window, resolution = cell.grants_key, policy.window, policy.resolution
+local grants, resolution, last = cell.grants, policy.resolution, 0
 if cell.is_apart or not grants[1] or grants[1] > now then return end
 if cell.repaired then log.persist(cell, policy) end
 if cell.used > 0 then last = cell.layout.time_of(cell, policy, cell.used) end
@@ -725,21 +642,7 @@ if past.stamp > policy.dead_until then record(cell, past, units) end
 for _ = 1, 3 do table.remove(grants, 1) end
 cell.held = cell.held - units
 until not grants[1] or grants[1] > now
-for i = 1, #added, 3 do
-local ends_at, place = added[i], #grants + 1
-while place > 1 and grants[place - 3] > ends_at do
-grants[place], grants[place + 1], grants[place + 2] = grants[place - 3], grants[place - 2], grants[place - 1]
-place = place - 3
-end
-grants[place], grants[place + 1], grants[place + 2] = ends_at, added[i + 1], added[i + 2]
-end
-local size = #grants
-if size == 0 then
-redis_call('DEL', grants_key)
-else
-local grants_value = pack('<B' .. ('I6I6I7'):rep(size / 3), 1, unpack(grants))
-redis_call('SET', grants_key, grants_value, 'PX', grants[size - 2] - now + window + resolution + ttl_margin)
-end
+write_grants(cell, policy, {})
 end
 function held_log.load(cell, key, policy)
 policy.resolution = policy.setting or 1
@@ -773,31 +676,29 @@ return total, ms_until_gone(cell, policy, max(1, total - policy.limit + 1))
 end
 function held_log.settle(cell, policy, terms, wanted)
 if cell.is_apart then return 0, false end
-local grants, grants_key, window, resolution = cell.grants, cell.grants_key, policy.window, policy.resolution
-local held, recorded, again, has_changed, added, places, at, left = 0, 0, nil, false, {}, {}, 4, 1
+local grants, places, added, at, left = cell.grants, {}, {}, 4, 1
+local held, recorded, again, has_changed = 0, 0, nil, false
 while at <= #terms do
 local id = terms[at]
-places[id < 0 and -id or id] = at
+places[max(id, -id)] = at
 at = at + (id < 0 and 3 or 2)
 end
 for i = 1, #grants, 3 do
 local ends_at, units, id = grants[i], grants[i + 1], grants[i + 2]
 local place = places[id]
 if place then
-local spent = terms[place + 1]
+local spent = min(terms[place + 1], units)
 has_changed = true
 if terms[place] < 0 then
-local rest = spent < units and spent or units
-spent = units - spent - terms[place + 2]
+local rest = spent
+spent = units - terms[place + 1] - terms[place + 2]
 if rest > 0 then
-local new_end, size = now + terms[2], #added
-added[size + 1], added[size + 2], added[size + 3] = new_end > ends_at and new_end or ends_at, rest, id
+local size = #added
+added[size + 1], added[size + 2], added[size + 3] = max(now + terms[2], ends_at), rest, id
 held = held + rest
 end
-elseif spent > units then
-spent = units
 end
-if spent > 0 then recorded = recorded + spent end
+recorded = recorded + max(0, spent)
 else
 if id == terms[1] then again = units end
 grants[left], grants[left + 1], grants[left + 2] = ends_at, units, id
@@ -806,34 +707,15 @@ end
 end
 for i = #grants, left, -1 do grants[i] = nil end
 if recorded > 0 then record(cell, policy, recorded) end
-local room = policy.apart and 0 or policy.limit - cell.used - held
-local granted, size = again or math.min(wanted, math.floor(room / terms[3])), #added
-if not again then
-if granted <= 0 or #grants + size >= 3000 then
-granted = 0
-else
+local room, size = policy.apart and 0 or policy.limit - cell.used - held, #added
+local granted = again or min(wanted, floor(room / terms[3]))
+if not again and (granted <= 0 or #grants + size >= 3000) then granted = 0 end
+if not again and granted > 0 then
 added[size + 1], added[size + 2], added[size + 3] = now + terms[2], granted, terms[1]
 held, has_changed = held + granted, true
 end
-end
 cell.held = held
-if has_changed then
-for i = 1, #added, 3 do
-local ends_at, place = added[i], #grants + 1
-while place > 1 and grants[place - 3] > ends_at do
-grants[place], grants[place + 1], grants[place + 2] = grants[place - 3], grants[place - 2], grants[place - 1]
-place = place - 3
-end
-grants[place], grants[place + 1], grants[place + 2] = ends_at, added[i + 1], added[i + 2]
-end
-local size = #grants
-if size == 0 then
-redis_call('DEL', grants_key)
-else
-local grants_value = pack('<B' .. ('I6I6I7'):rep(size / 3), 1, unpack(grants))
-redis_call('SET', grants_key, grants_value, 'PX', grants[size - 2] - now + window + resolution + ttl_margin)
-end
-end
+if has_changed then write_grants(cell, policy, added) end
 return granted, recorded > 0
 end
 function held_log.clear(cell, policy)
