@@ -11,7 +11,7 @@ define['layouts'] = function()
   function layouts.grow(cell, policy, units, most)
     local entries = cell.layout.entries(cell, policy)
     cell.layout = layout_of(true)
-    cell.layout.write_anew(cell, policy, entries, most)
+    if cell.used > 0 then cell.layout.write_anew(cell, policy, entries, most) end
     cell.layout.take(cell, policy, units, most)
   end
 

@@ -85,11 +85,11 @@ define['short-log'] = function()
 
   function short_log.take(cell, policy, units, most)
     local form, stamp, kept = form_of(policy), policy.stamp, ''
+    -- Only held units can be more than a string holds.
+    if cell.used > 0 and not policy.is_short or min(cell.used + units, most) > MAX_RECORDED then
+      return require_part('layouts').grow(cell, policy, units, most)
+    end
     if cell.used > 0 then
-      -- Only held units can be more than a string holds.
-      if not policy.is_short or min(cell.used + units, most) > MAX_RECORDED then
-        return require_part('layouts').grow(cell, policy, units, most)
-      end
       local from = cell.head + max(0, cell.used + units - most)
       if stamp - cell.base > form.max_offset then
         kept = rebase(cell, policy, cell.first, from)

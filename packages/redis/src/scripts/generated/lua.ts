@@ -1032,7 +1032,7 @@ local function layout_of(is_list) return require_part(is_list and 'block-log' or
 function layouts.grow(cell, policy, units, most)
 local entries = cell.layout.entries(cell, policy)
 cell.layout = layout_of(true)
-cell.layout.write_anew(cell, policy, entries, most)
+if cell.used > 0 then cell.layout.write_anew(cell, policy, entries, most) end
 cell.layout.take(cell, policy, units, most)
 end
 function layouts.read(cell, key, policy)
@@ -1191,10 +1191,10 @@ write(cell, policy, rebase(cell, policy, min(cell.base, policy.stamp), 0))
 end
 function short_log.take(cell, policy, units, most)
 local form, stamp, kept = form_of(policy), policy.stamp, ''
-if cell.used > 0 then
-if not policy.is_short or min(cell.used + units, most) > MAX_RECORDED then
+if cell.used > 0 and not policy.is_short or min(cell.used + units, most) > MAX_RECORDED then
 return require_part('layouts').grow(cell, policy, units, most)
 end
+if cell.used > 0 then
 local from = cell.head + max(0, cell.used + units - most)
 if stamp - cell.base > form.max_offset then
 kept = rebase(cell, policy, cell.first, from)
