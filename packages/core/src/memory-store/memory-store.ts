@@ -34,7 +34,7 @@ export interface MemoryStoreOptions {
 }
 
 /** The keys of a memory store. */
-export interface MemoryKeys extends StoreKeys {
+interface MemoryKeys extends StoreKeys {
   /**
    * Searches all keys, with pauses. Does not find keys of more than 256 characters.
    * @param store the store that created the digest @default a store without a secret

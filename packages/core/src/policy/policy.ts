@@ -203,7 +203,7 @@ function escapeName(name: string): string {
 }
 
 /** The mode of a policy: it refuses requests, or only reports what it would have refused. */
-export type PolicyMode = 'enforce' | 'shadow'
+type PolicyMode = 'enforce' | 'shadow'
 
 /** One of several strings, or none. */
 function optionalChoice<T extends string>(legal: readonly T[]): Option<T> {

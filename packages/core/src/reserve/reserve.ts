@@ -21,7 +21,7 @@ interface Part {
 }
 
 /** Amounts of a reservation. */
-export interface ReservedAmounts {
+interface ReservedAmounts {
   readonly units: number
   /**
    * Units to request when fewer than half of them are left; 0 to never request any.
