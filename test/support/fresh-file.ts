@@ -24,14 +24,17 @@ const environment = { ...process.env }
  * after it, thousands of times within a test.
  */
 const background = new Set<NodeJS.Timeout>()
-const timers: NodeJS.Timeout = Object.getPrototypeOf(setTimeout(() => undefined, 0))
+const wait = setTimeout
+const timers: NodeJS.Timeout = Object.getPrototypeOf(wait(() => undefined, 0))
 const { unref } = timers
 timers.unref = function (this: NodeJS.Timeout) {
   if (/\/packages\/[a-z]+\/src\//.test(new Error('unref').stack ?? '')) background.add(this)
   return unref.call(this)
 }
 
-afterAll(() => {
+afterAll(async () => {
+  // A heartbeat that is under way starts the next timer once it is answered.
+  await new Promise((resolve) => wait(resolve, 20))
   timers.unref = unref
   for (const timer of background) clearTimeout(timer)
   for (const { owner, name, original } of shared) {
