@@ -20,10 +20,15 @@ export class Fallback implements Home {
   readonly debts: Debts = new Debts()
   /** Keys that the store has reported as blocked. */
   readonly blocked: BoundedMap<true> = new BoundedMap(maxBlocked)
-  readonly memory: MemoryStore
+  readonly #memory: MemoryStore
 
   constructor(memory: MemoryStore) {
-    this.memory = memory
+    this.#memory = memory
+  }
+
+  /** Not a field: a clone of a decision copies the fields of its receipts' home. */
+  get memory(): MemoryStore {
+    return this.#memory
   }
 
   /**
@@ -33,7 +38,7 @@ export class Fallback implements Home {
   decide(ask: Pick<Ask, 'op' | 'checks'>, instances: number, isDoubtful: boolean): Decision {
     const { op, checks } = ask
     const locals = checks.map((check) => localCheck(check, instances))
-    const outcomes = this.memory.apply(op, locals)
+    const outcomes = this.#memory.apply(op, locals)
     // Clients see the policy, not this process's share of it.
     const shown = outcomes.map((outcome, index) => {
       const check = checks[index]
@@ -66,14 +71,14 @@ export class Fallback implements Home {
   }
 
   change(op: 'refund' | 'release' | 'renew', held: Held): boolean {
-    return this.memory.change({ op, checks: [held] })[0] ?? false
+    return this.#memory.change({ op, checks: [held] })[0] ?? false
   }
 
   /** Repeats the store's change in local memory. */
   overwrite(change: ManualChange): void {
     if (change.op === 'reset') for (const check of change.checks) this.debts.drop(check)
     try {
-      this.memory.change(change)
+      this.#memory.change(change)
     } catch {
       // Local memory is full of exhausted keys, so only the store enforces the block.
     }
@@ -84,7 +89,7 @@ export class Fallback implements Home {
     const checks: CountedKey[] = []
     for (const check of change.checks) {
       const { digest } = check
-      const found = digest === undefined ? check : await this.memory.keys.keyFor(digest, store)
+      const found = digest === undefined ? check : await this.#memory.keys.keyFor(digest, store)
       if (found) checks.push({ ...check, key: found.key })
     }
     return { ...change, checks }
@@ -119,7 +124,7 @@ export class Fallback implements Home {
     const most = Math.min(units, algorithm.capacity(check))
     // A bucket's debt has been draining.
     if (algorithm.capacityLevel) return most
-    const [outcome] = this.memory.apply('peek', [local])
+    const [outcome] = this.#memory.apply('peek', [local])
     if (!outcome?.remaining) return most
     return Math.min(most, algorithm.capacity(local) - outcome.remaining)
   }

@@ -40,7 +40,7 @@ export interface PolicySetVersion {
 }
 
 /** Traits shared by all policies of a set. */
-export interface SetTraits extends Partial<Pick<PolicySetVersion, 'id' | 'kill'>> {
+interface SetTraits extends Partial<Pick<PolicySetVersion, 'id' | 'kill'>> {
   /** A string in the ids of named policies: a name with another string starts a new count. */
   readonly suffixes?: ReadonlyMap<string, string>
 }
