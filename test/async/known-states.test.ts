@@ -144,6 +144,18 @@ describe('a charge', () => {
     expect(limiter.storeHealth().uncountedUnits).toBe(0)
   })
 
+  it.each(['hangs', 'rejects'] as const)('that %s ends what was known', async (mood) => {
+    const limiter = limiterWith({ deadlineMs: 100 })
+    await asks(limiter)
+    store.moods = { charge: mood }
+    await ask(limiter, { cost: 10 })
+    await vi.advanceTimersByTimeAsync(100)
+    store.moods = { charge: 'hangs' }
+    for (let i = 0; i < 2; i += 1) await asks(limiter)
+    await store.release()
+    expect(await limiter.peek('k')).toMatchObject({ outcomes: [{ remaining: 87 }] })
+  })
+
   it('is not sent for returned or free units', async () => {
     const limiter = limiterWith()
     await asks(limiter)

@@ -142,18 +142,10 @@ describe('denialLog', () => {
 
   it.each<[string, object, RegExp]>([
     ['fields are cyclic', { fields: () => cyclic }, /circular/i],
-    [
-      'fields are long',
-      { fields: () => 'x'.repeat(1_000_000) },
-      /1000002 .* long, but may have at most 4000/,
-    ],
+    ['fields are long', { fields: () => 'x'.repeat(1_000_000) }, /1000002 .* at most 4000/],
     ['fields throw', { fields: throws }, /./],
     ['fields reject', { fields: rejects }, /^fields contains a promise/],
-    [
-      'fields have a promise within',
-      { fields: () => ({ a: [rejects()] }) },
-      /^fields contains a prom/,
-    ],
+    ['fields have a promise', { fields: () => ({ a: [rejects()] }) }, /^fields contains a prom/],
     ['fields resolve', { fields: async () => ({ plan: 'free' }) }, /^fields contains a promise/],
     ['fields are no JSON', { fields: () => 1n }, /BigInt/],
     ['traceId throws', { traceId: throws }, /./],

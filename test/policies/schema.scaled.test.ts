@@ -152,10 +152,7 @@ describe('the schema of policy files', () => {
       'policies:\n  - { name: a, max: 5, window: 1s }',
       "2:16 policies[0]: there is no option 'max' (did you mean 'limit'?)",
     ],
-    [
-      'policies:\n  - { name: a, limit: 9007199254740991, window: 1h }',
-      /^2:\d+ .*(limit|policies)/,
-    ],
+    ['policies:\n  - {name: a, limit: 9007199254740991, window: 1h}', /^2:\d+ .*(limit|policies)/],
     [
       `policies: [${policy}]\noverrides:\n  - { policy: b, key: { ip: 1.2.3.4 }, limit: 1 }\n  - { policy: a, key: { ip: 1.2.3.4 }, limit: 1, until: 2026-12-31T23:59:59 }`,
       /^4:57 overrides\[1\].until must be a time with its zone/,

@@ -165,11 +165,7 @@ describe('a queue', () => {
     ['a Set', new Set([1]), /: it is a Set, /],
     ['what holds itself', cyclic, /circular/],
     ['what is nested without end', deep, /stack/],
-    [
-      'what throws when it is read',
-      new Proxy({}, { get: throwing }),
-      /cannot be converted to a string/,
-    ],
+    ['what throws if read', new Proxy({}, { get: throwing }), /cannot be converted to a string/],
   ])('rejects a payload that JSON cannot carry: %s', async (_what, payload, what) => {
     const queue = make()
     const message = new RegExp(`^the payload cannot be serialised as JSON.*${what.source}`)

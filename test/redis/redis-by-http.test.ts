@@ -113,7 +113,7 @@ describe('a Redis behind HTTP that fails', () => {
   })
 
   it('is told what was thrown, whatever it is', async () => {
-    const send = () => Promise.reject('LOADING')
+    const send = ([name]: string[]) => Promise.reject(name === 'eval' ? 'LOADING' : 'NOSCRIPT')
     expect(await failure({ send })).toMatchObject({ code: 'SLUICE_REDIS_BUSY' })
   })
 

@@ -10,7 +10,8 @@ import { ip } from '@sluice/http'
 import { createOutbound } from '@sluice/outbound'
 import { createQueue, createWorker, memoryBroker, statusMonitor } from '@sluice/queue'
 import { rabbitmqBroker } from '@sluice/queue/rabbitmq'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { storeThrough } from '../support/store-through.ts'
 
 const shares = { eu: 0.4, us: 0.4 }
 
@@ -73,9 +74,7 @@ describe('regionalStore refuses', () => {
 
   it('one store for local and global', () => {
     const store = memoryStore()
-    expect(() => open({ local: store, global: store })).toThrow(
-      'local and global are the same store',
-    )
+    expect(() => open({ local: store, global: store })).toThrow('are the same store')
   })
 
   it('a store that is that of another region, and a region with two stores', async () => {
@@ -103,6 +102,23 @@ describe('regionalStore refuses', () => {
   })
 })
 
+it('a region asks the global store for nobody: once it is closed, or after the deadline', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
+  onTestFinished(() => void vi.useRealTimers())
+  const asked = vi.fn()
+  const late = new Promise((resolve) => setTimeout(resolve, 2_000))
+  const fleet = { instances: 1, shareReport: asked }
+  const global = { ...storeThrough(memoryStore(), asked), fleet }
+  const local = storeThrough(memoryStore(), () => late)
+  const store = open({ local, global, shares: { eu: 0.1 } })
+  const limiter = createLimiter({ limit: 5, window: '1m', store, failureMode: 'closed' })
+  await store.close()
+  const decision = limiter.consume('k')
+  await vi.advanceTimersByTimeAsync(5_000)
+  expect((await decision).source).toBe('closed')
+  expect(asked).not.toHaveBeenCalled()
+})
+
 describe('what needs its counts in one place refuses a regionalStore', () => {
   const broker = memoryBroker({ name: 'regions' })
   const rate = { limit: 5, window: '1s' } as const
@@ -115,10 +131,7 @@ describe('what needs its counts in one place refuses a regionalStore', () => {
       'statusMonitor',
       (store) => statusMonitor({ queue: createQueue({ broker, identity: ip() }), store }),
     ],
-    [
-      'rabbitmqBroker',
-      (store) => rabbitmqBroker({ name: 'jobs', connection: 'amqp://127.0.0.1', store }),
-    ],
+    ['rabbitmqBroker', (store) => rabbitmqBroker({ name: 'a', connection: 'amqp://127.1', store })],
   ])('%s', (_what, make) => {
     expect(() => make(open())).toThrow(
       "store must be a store that counts in one place, such as the global store of the regionalStore, but is 'regional'",

@@ -136,11 +136,7 @@ describe('expectLimited says that', () => {
 it.each<[string, object, object]>([
   ['a whole refusal', refusal, { policy: 'burst', retryAfter: 10 }],
   ['a refusal of axios', { ...refusal, text: undefined, data: JSON.parse(refusal.text) }, {}],
-  [
-    'a message of the application',
-    { status: 429, text: 'slow', headers: { 'retry-after': 3 } },
-    {},
-  ],
+  ['its own message', { status: 429, text: 'slow', headers: { 'retry-after': 3 } }, {}],
   ['limit 0', { status: 429, headers: {} }, { retryAfter: 'none' }],
 ])('expectLimited takes %s', async (_, response, expectations) => {
   await expectLimited(response, expectations)

@@ -270,6 +270,15 @@ describe('a reset', () => {
     expect(limiter.storeHealth().keysOwed).toBe(debts)
   })
 
+  it('is one incident with others that are late at the same time', async () => {
+    const limiter = store.limiter()
+    store.moods = { reset: 'hangs' }
+    const resets = ['a', 'b', 'c'].map((key) => limiter.reset(key).catch(String))
+    await vi.advanceTimersByTimeAsync(1_000)
+    expect(await resets[2]).toMatch('the store did not answer within 1000 ms')
+    expect(limiter.storeHealth().breaker).toBe('closed')
+  })
+
   it('also resets local counts', async () => {
     const limiter = limit({ limit: 2 })
     await cutOff(limiter)

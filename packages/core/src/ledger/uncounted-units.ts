@@ -97,7 +97,7 @@ class KnownKey {
     this.#lastAtMs = monotonicMs()
   }
 
-  /** Records the answer to a batch. Without one, its units are a debt. */
+  /** Records the answer to a batch. Without one, its units are a debt, unless memory is full. */
   answered(batch: Batch, number: number, outcome: Outcome | undefined): void {
     this.awaited -= 1
     this.uncounted -= batch.units

@@ -181,7 +181,9 @@ const misnomers: ReadonlyMap<string, string> = new Map(
 function isNear(name: string, field: string): boolean {
   const [a, b] = [name.toLowerCase(), field.toLowerCase()]
   if (a.slice(0, 3) === b.slice(0, 3) && Math.abs(a.length - b.length) <= 2) return true
-  return a.length > 2 && variants(a).some((text) => variants(b).includes(text))
+  // The field may be long, and of a stranger.
+  if (a.length < 3 || Math.abs(a.length - b.length) > 1) return false
+  return variants(a).some((text) => variants(b).includes(text))
 }
 
 /** Returns a name, and the name without each of its letters. Names with a small typo share one. */

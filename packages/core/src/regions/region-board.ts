@@ -35,6 +35,7 @@ export class RegionBoard {
     void this.#share()
   })
   #isSharing = false
+  #isClosed = false
 
   constructor(central: Central) {
     this.#central = central
@@ -42,7 +43,7 @@ export class RegionBoard {
 
   /** Starts reading the board, for notices about the policies of the checks. */
   open(checks: readonly CountedKey[]): void {
-    const isFirst = this.#policies.size === 0
+    const isFirst = this.#policies.size === 0 && !this.#isClosed
     if (isFirst && this.#central.stores.global.fleet?.shareReport) this.#alarm.within(intervalMs)
     for (const { policy } of checks) this.#policies.set(policy.id, policy)
   }
@@ -83,6 +84,7 @@ export class RegionBoard {
   }
 
   close(): void {
+    this.#isClosed = true
     this.#alarm.stop()
   }
 

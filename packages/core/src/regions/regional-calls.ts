@@ -125,16 +125,14 @@ async function decideInRegion(
   }
 
   async function askCentral(some: readonly Check[]): Promise<boolean> {
+    if (some.length > 0 && cancellation?.isUnwanted) return giveUp('nobody waits for it')
     const outcomes = await answersOf(some, () => central.decide(op, some))
     for (const check of some) {
       const [share, pool] = [found.get(check), outcomes.get(check)]
       if (pool) found.set(check, joined(share, pool))
       else if (isGlobal(check)) {
-        await giveAllBack()
-        throw new SluiceError(
-          'SLUICE_STORE_CHECK',
-          "the request was not decided: the global store, which decides policies with reach 'global', does not answer",
-        )
+        const decides = "which decides policies with reach 'global'"
+        return giveUp(`the global store, ${decides}, does not answer`)
       } else if (share?.retryAfterMs === Number.POSITIVE_INFINITY) {
         // It is unknown when a pool that does not answer will be back.
         found.set(check, { ...share, retryAfterMs: unavailableRetryMs })
@@ -151,6 +149,11 @@ async function decideInRegion(
       await Promise.all([local.apply('charge', strikes), askHere('peek', strikes)])
     }
     return outcomesOf()
+  }
+
+  async function giveUp(reason: string): Promise<never> {
+    await giveAllBack()
+    throw new SluiceError('SLUICE_STORE_CHECK', `the request was not decided: ${reason}`)
   }
 
   async function giveAllBack(): Promise<void> {

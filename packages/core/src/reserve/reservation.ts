@@ -72,7 +72,7 @@ export class Reservation {
     return this.#spent
   }
 
-  /** Aborts when `spend` has returned false, and after `cancel`; aborted if denied. */
+  /** Aborts after a `spend` that returned false, `cancel` or `limiter.close`; aborted if denied. */
   get signal(): BudgetSignal {
     if (!this.allowed) this.#abort.abort()
     return this.#abort.signal

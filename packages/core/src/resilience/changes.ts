@@ -4,7 +4,7 @@ import type { UncountedUnits } from '../ledger/uncounted-units.ts'
 import { giveBack, type Held, type HeldOp, hasChanged, type Receipt } from '../model/check.ts'
 import type { Change, ManualChange, Outcome, Store } from '../model/store.ts'
 import { SluiceError } from '../options/errors.ts'
-import { type ControlCall, controlled } from '../waiting/control-call.ts'
+import { ControlCall } from '../waiting/control-call.ts'
 import type { Deadlines } from '../waiting/deadlines.ts'
 import { applyChange, denialsOf } from './denials.ts'
 import type { OutageWatch, StoreParts } from './outage-watch.ts'
@@ -66,8 +66,17 @@ export class Changes {
       )
     }
     const deadlineMs = Math.max(caller.deadlineMs, controlMs)
-    const changing = (control: ControlCall) => applyChange(caller.store, change, control)
-    const changed = await outage.attempt(() => controlled(deadlineMs, changing), caller)
+    const control = new ControlCall(deadlineMs)
+    const deadlines = this.#options.deadlinesOf(deadlineMs)
+    let missed: unknown
+    const asking = () =>
+      deadlines.inTime(applyChange(caller.store, change, control), (error) => {
+        missed = error
+      })
+    // Those that are late together are one incident, so the watch gets the error that they share.
+    const changed = await outage.attempt(asking, caller).catch((error: unknown) => {
+      throw missed ? control.failure(missed) : error
+    })
     fallback.overwrite(await fallback.keyed(change, caller.store))
     return changed
   }
@@ -105,8 +114,11 @@ export class Changes {
     // A local lease runs for the request, or nobody would end the store's lease.
     if (algorithmOf(receipt.check.policy).counts === 'leases') return false
     if (decision?.source !== 'fallback') return true
+    const { fallback, uncounted } = this.#options
+    // An answer that came before it may lack the units.
+    uncounted.forget([receipt.check])
     // If the debt was given back or paid meanwhile, it must not be paid twice.
-    return local !== undefined && this.#options.fallback.debts.cancelDoubtful(local, receipt)
+    return local !== undefined && fallback.debts.cancelDoubtful(local, receipt)
   }
 
   /** Reports everything that was admitted without the store. */
@@ -161,6 +173,8 @@ export class Changes {
       denialsOf(store)?.forget([due.check])
       uncounted.forget([due.check])
       const [outcome] = await store.apply('charge', [{ ...due.check, cost: units }])
+      // An answer that came meanwhile may lack the units.
+      uncounted.forget([due.check])
       due.part.settle(outcome?.receipt, (op, checks) => this.#change(store, { op, checks }))
       return units
     } catch {

@@ -57,12 +57,12 @@ export class Deadlines {
   }
 
   /** Returns a promise that calls `onMissed` and rejects if the deadline passes first. */
-  inTime<T>(value: MaybePromise<T>, onMissed?: () => void): Promise<T> {
+  inTime<T>(value: MaybePromise<T>, onMissed?: (error: unknown) => void): Promise<T> {
     if (!isPromise(value)) return Promise.resolve(value)
     return new Promise((resolve, reject) => {
       const deadline = new Deadline()
       deadline.miss = (error) => {
-        onMissed?.()
+        onMissed?.(error)
         reject(error)
       }
       this.add(deadline)

@@ -20,7 +20,11 @@ export type FieldLookup = (name: string) => string | undefined
 
 export function fieldLookup(source: HeaderSource): FieldLookup {
   if (isReader(source)) return (name) => fieldText(source.get(name))
-  const fields = new Map(Object.entries(source).map(([name, of]) => [name.toLowerCase(), of]))
+  const fields = new Map<string, (string | undefined)[]>()
+  for (const [name, value] of Object.entries(source)) {
+    const key = name.toLowerCase()
+    fields.set(key, [...(fields.get(key) ?? []), fieldText(value)])
+  }
   return (name) => fieldText(fields.get(name.toLowerCase()))
 }
 

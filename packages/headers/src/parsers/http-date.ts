@@ -25,12 +25,15 @@ export function parseHttpDate(text: string, nowMs: number): number | undefined {
 }
 
 function instantOf(groups: Readonly<Record<string, string>>, nowMs: number): number | undefined {
-  const { day = '', month, year = '', time } = groups
+  const { day = '', month, year = '', time = '' } = groups
   const fullYear = year.length === 2 ? nearYear(Number(year), nowMs) : year
-  const text = `${day.replace(' ', '0')} ${month} ${fullYear} ${time} GMT`
+  // A leap second.
+  const isLeap = time.endsWith(':60')
+  const sound = isLeap ? time.replace(/60$/, '59') : time
+  const text = `${day.replace(' ', '0')} ${month} ${fullYear} ${sound} GMT`
   const date = new Date(text)
   // An impossible day becomes another one.
-  return date.toUTCString().endsWith(text) ? date.getTime() : undefined
+  return date.toUTCString().endsWith(text) ? date.getTime() + Number(isLeap) * 1000 : undefined
 }
 
 /**

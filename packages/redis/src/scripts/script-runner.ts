@@ -1,4 +1,4 @@
-import type { StoreScripts } from '@sluice/core'
+import { errorText, type StoreScripts } from '@sluice/core'
 import type { RedisClient } from '../clients/redis-client.ts'
 import { deadline } from './generated/lua.ts'
 import { type Script, scriptOf } from './scripts.ts'
@@ -93,5 +93,5 @@ function keyOf(args: readonly string[]): string {
 }
 
 function isUnknownScript(error: unknown): boolean {
-  return error instanceof Error && error.message.startsWith('NOSCRIPT')
+  return errorText(error).startsWith('NOSCRIPT')
 }
