@@ -2,16 +2,13 @@ import { algorithmNames } from '@sluice/core'
 import { describe, expect, it } from 'vitest'
 import { filesUnder, readText } from '../support/workspace.ts'
 
-/** Where the names of algorithms are at home. */
-const home = 'packages/core/src/algorithms/'
-
 const name = `['"](?:${[...algorithmNames, 'penalty'].join('|')})['"]`
 const comparison = new RegExp(`(?:[=!]==?|\\bcase)\\s*${name}|${name}\\s*[=!]==?`)
 
 describe('the name of an algorithm', () => {
   it('is compared in no other module, which use traits instead', () => {
     const found = filesUnder('packages', '.ts')
-      .filter((file) => file.includes('/src/') && !file.startsWith(home))
+      .filter((file) => file.includes('/src/') && !file.includes('core/src/algorithms/'))
       .flatMap((file) =>
         readText(file)
           .split('\n')
@@ -20,8 +17,10 @@ describe('the name of an algorithm', () => {
     expect(found).toEqual([])
   })
 
-  it.each(algorithmNames)('has a row in the tables of docs/limits.md: %s', (algorithm) => {
+  it.each(algorithmNames)('has its rows and its picture in the docs: %s', (algorithm) => {
     expect(readText('docs/limits.md')).toContain(`| \`'${algorithm}'\``)
+    expect(readText('docs/layouts.md')).toMatch(new RegExp(`^\\|.*\`${algorithm}\``, 'm'))
+    expect(readText('docs/algorithms.md')).toContain(`(images/algorithms/${algorithm}.svg)`)
   })
 
   it.each([

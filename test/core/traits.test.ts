@@ -32,7 +32,7 @@ describe('the names of algorithms in keys', () => {
 })
 
 it.each(algorithmNames)('the state of %s is not read from other numbers', (name) => {
-  for (const numbers of [[], [1, 2]]) {
-    expect(algorithms[name].codec.load(numbers)).toBeUndefined()
-  }
+  const { codec, create } = algorithms[name]
+  expect(codec.load([])).toBeUndefined()
+  expect(codec.load([...codec.save(create()), 1])).toBeUndefined()
 })

@@ -24,8 +24,8 @@ interface TimedFields extends Omit<PolicyFields, 'window'> {
 /** All that the tests know of single algorithms. */
 interface TestedAlgorithm {
   /**
-   * By its name in keys and what stands behind it: options that count there, with a window of a
-   * minute. A key that changes empties all counts of a rolling deploy.
+   * By `keyName`-`keyShape`, for a window of a minute: options that count there. A key that changes
+   * empties all counts of a rolling deploy.
    */
   readonly counted: { readonly [place: string]: DrawnFields }
   /** The naive model of a key. */

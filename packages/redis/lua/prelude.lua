@@ -7,7 +7,7 @@
 --     persist(cell, policy)       writes a cell that load has `repaired`: times after now are now
 --     fits(cell, policy)          returns the units that may be taken; negative beyond the limit
 --     take(cell, policy, units)   records units, even beyond the limit
---     wait(cell, policy, cost)    returns ms until the cost fits; absent if the report has them
+--     wait(cell, policy, cost)    returns ms until the cost fits; absent if the report tells them
 --     delay(cell, policy)         returns ms to hold an allowed request; absent if it holds none
 --     give_back(cell, policy, units, at, refunded)
 --                                 gives back up to `units` of the receipt with the time `at`, of
@@ -80,7 +80,8 @@ local function read_mark(value)
   return incarnation
 end
 
--- The count after a refund, which a count that has lost units ignores (core: unitsLeft).
+-- The count after a refund, which a count that has lost units ignores (core: unitsLeft). `load`
+-- sets `policy.most`, from max_units.
 local function units_left(count, units, policy)
   return count >= policy.most and count or max(0, count - units)
 end

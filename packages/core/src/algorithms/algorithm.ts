@@ -224,7 +224,8 @@ export interface Algorithm<
   fromTwin(check: CountingCheck<Settings>, report: TwinReading, now: number): ReadState<State>
   /**
    * The twin's `policy.setting`; `undefined` for its default. Absent if the twin reads only limit
-   * and window. A string depends on `now`, by a clock that may differ from the store's.
+   * and window. It may depend on `now`, by a clock that may differ from the store's, for a policy
+   * that no script in `lua/usual` decides.
    */
   luaSetting?(check: CountingCheck<Settings>, now: number): number | string | undefined
 }

@@ -1,7 +1,7 @@
 import { invalid, oneOf } from '../options/options.ts'
 import { type Algorithm, type CountingCheck, type KeyState, taken } from './algorithm.ts'
 import { type Calendar, calendarMs, calendarOf } from './calendar.ts'
-import { maxUnits } from './max-units.ts'
+import { maxUnits, unitsLeft } from './max-units.ts'
 import { flatWindow } from './window.ts'
 
 export interface FixedWindowOptions {
@@ -123,14 +123,6 @@ export const fixedWindow: Algorithm<FixedWindow, FixedWindowSettings, FixedWindo
 
 function newWindow(): FixedWindow {
   return { startMs: -1, count: 0, limit: 0 }
-}
-
-/**
- * Returns the count after a refund. A count at its maximum has lost units, so refunds change
- * nothing.
- */
-export function unitsLeft({ cost, policy }: CountingCheck<object>, count: number): number {
-  return count >= maxUnits(policy) ? count : Math.max(0, count - cost)
 }
 
 function isOpen(state: FixedWindow, check: Check, now: number): boolean {

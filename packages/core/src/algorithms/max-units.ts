@@ -1,5 +1,6 @@
 import { SluiceError } from '../options/errors.ts'
 import { invalid, isWholeNumber, type OptionLabel } from '../options/options.ts'
+import type { CountingCheck } from './algorithm.ts'
 
 /** The most units of any window: above this, the totals of a packed log overflow. */
 const mostUnits = 2 ** 47 - 1
@@ -17,6 +18,14 @@ interface Window {
 export function maxUnits({ windowMs, calendar }: Window): number {
   if (calendar) return mostUnits
   return Math.min(Math.floor(Number.MAX_SAFE_INTEGER / windowMs), mostUnits)
+}
+
+/**
+ * Returns the count after a refund. A count at its maximum has lost units, so refunds change
+ * nothing.
+ */
+export function unitsLeft({ cost, policy }: CountingCheck<object>, count: number): number {
+  return count >= maxUnits(policy) ? count : Math.max(0, count - cost)
 }
 
 /** Throws if a window cannot count `units` exactly; `Infinity` means no bound. */

@@ -1,6 +1,5 @@
 import { type Algorithm, type CountingCheck, type KeyState, taken } from './algorithm.ts'
-import { unitsLeft } from './fixed-window.ts'
-import { maxUnits } from './max-units.ts'
+import { maxUnits, unitsLeft } from './max-units.ts'
 import { effectiveWindowMs, flatWindow, noOptions } from './window.ts'
 
 type Check = CountingCheck<object>
