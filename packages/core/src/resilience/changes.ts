@@ -73,7 +73,7 @@ export class Changes {
       deadlines.inTime(applyChange(caller.store, change, control), (error) => {
         missed = error
       })
-    // Those that are late together are one incident, so the watch gets the error that they share.
+    // Changes that are late together share an error, and so are one incident.
     const changed = await outage.attempt(asking, caller).catch((error: unknown) => {
       throw missed ? control.failure(missed) : error
     })
