@@ -88,7 +88,7 @@ export class Reservations {
           },
         }
         const reservation = new Reservation(decision, from, { units, step })
-        if (decision.allowed) this.#open.add(reservation)
+        if (decision.allowed && ownParts.length > 0) this.#open.add(reservation)
         return reservation
       },
     }
