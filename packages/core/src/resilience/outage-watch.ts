@@ -15,8 +15,8 @@ import type { StoreMonitor } from './store-monitor.ts'
 const maxRampMs = 2_000
 const rampJitter = 0.25
 
-/** In order of strictness. */
-const failureModes: readonly FailureMode[] = ['open', 'fallback', 'closed']
+/** The failure modes, the strictest last. */
+const byStrictness: readonly FailureMode[] = ['open', 'fallback', 'closed']
 
 /** Incidents that open the breaker: failed batches, or moments at which deadlines passed. */
 const minIncidents = 3
@@ -255,7 +255,7 @@ function strictest(checks: readonly Check[], ofLimiter: FailureMode): FailureMod
   let found = -1
   for (const { policy } of checks) {
     if (algorithmOf(policy).counts === 'strikes') continue
-    found = Math.max(found, failureModes.indexOf(policy.failureMode ?? ofLimiter))
+    found = Math.max(found, byStrictness.indexOf(policy.failureMode ?? ofLimiter))
   }
-  return failureModes[found] ?? ofLimiter
+  return byStrictness[found] ?? ofLimiter
 }
